@@ -78,7 +78,7 @@ type notifyingStore struct {
 var _ events.Store = notifyingStore{}
 
 // Commit notifies also after a failure: a commit with an unknown outcome may have written deliveries.
-func (r notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (r notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	outcomes, err := r.Store.Commit(ctx, changes)
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.SendsWebhooks() }) {
 		r.notify()

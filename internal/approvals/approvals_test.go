@@ -166,17 +166,17 @@ func (r *rows) Execution(context.Context, domain.TenantID, domain.ExecutionID) (
 	return domain.Execution{Request: request}, nil
 }
 
-func (r *rows) Commit(_ context.Context, change store.Change) (store.Outcome, error) {
+func (r *rows) Commit(_ context.Context, change store.Change) (store.Result, error) {
 	if r.refuse != nil {
-		return store.Outcome{}, r.refuse
+		return store.Result{}, r.refuse
 	}
 	if change.Notify {
 		r.rung = append(r.rung, change.Execution)
-		return store.Outcome{}, nil
+		return store.Result{}, nil
 	}
 	r.changes = append(r.changes, change)
 	r.approval.Status, r.approval.Decision = change.Resolve[0].Status, change.Resolve[0].Decision
-	return store.Outcome{}, nil
+	return store.Result{}, nil
 }
 
 func (r *rows) Describe(_ domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {

@@ -26,7 +26,7 @@ type Store interface {
 
 // Log writes decisions, and notifies the session that waits.
 type Log interface {
-	Commit(ctx context.Context, change store.Change) (store.Outcome, error)
+	Commit(ctx context.Context, change store.Change) (store.Result, error)
 }
 
 // Tools checks arguments that a decider wrote.

@@ -49,7 +49,7 @@ func (m *Manager) Start(
 	}
 	failpoint.Hit(failpoint.SessionAdmitted)
 	written := s.Create(&creation)
-	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.createdLate(ctx, s, key, err) })
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Result, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
 	case errors.Is(err, events.ErrUnderWay):
 		return domain.Execution{}, false, underWay(ctx)
@@ -155,7 +155,7 @@ func (m *Manager) enqueue(
 		return execution, domain.Errorf(domain.CodeOverloaded, "All room is taken, and the queue of all replicas is full; try again later.")
 	}
 	creation.Create.Owner, creation.Create.Queued = "", true
-	_, err = m.log.CommitOr(ctx, creation, func(_ store.Outcome, err error) { m.queuedLate(ctx, execution, key, err) })
+	_, err = m.log.CommitOr(ctx, creation, func(_ store.Result, err error) { m.queuedLate(ctx, execution, key, err) })
 	if errors.Is(err, events.ErrUnderWay) {
 		return execution, underWay(ctx)
 	}
@@ -170,7 +170,7 @@ func (m *Manager) enqueue(
 func (m *Manager) notStarted(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
-	if errors.Is(err, store.ErrUnknownOutcome) {
+	if errors.Is(err, store.ErrCommitUnknown) {
 		m.wonder() // where it was created after all, it is driven all the same
 	}
 	switch domain.CodeOf(err) {

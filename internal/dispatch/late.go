@@ -73,7 +73,7 @@ func (m *Manager) queuedLate(ctx context.Context, execution domain.Execution, ke
 
 func (m *Manager) notCreatedLate(ctx context.Context, execution domain.Execution, key *store.Idempotency, err error) {
 	slog.Warn("an execution was not created after its request had been answered", "execution", execution.ID, "error", err)
-	if !errors.Is(err, store.ErrUnknownOutcome) {
+	if !errors.Is(err, store.ErrCommitUnknown) {
 		return
 	}
 	m.wonder()

@@ -294,7 +294,7 @@ func (m *Manager) wonder() {
 
 // doubtful passes on the error of a claim, which may have worked all the same.
 func (m *Manager) doubtful(err error) error {
-	if errors.Is(err, store.ErrUnknownOutcome) {
+	if errors.Is(err, store.ErrCommitUnknown) {
 		m.wonder()
 	}
 	return err

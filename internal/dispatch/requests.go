@@ -92,7 +92,7 @@ func mismatched(prompt domain.QueuedPrompt) error {
 }
 
 func (m *Manager) notPrompted(ctx context.Context, execution domain.Execution, err error) error {
-	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown) {
 		return err
 	}
 	execution, lookup := m.store.Execution(ctx, execution.Tenant, execution.ID)
@@ -122,7 +122,7 @@ func (m *Manager) Resume(
 		Audit: []domain.AuditRecord{audit.Execution("execution.resumed", execution, by, audit.ByAPI)},
 	})
 	failpoint.Hit(failpoint.WishResumeWritten)
-	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		err = domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: it has ended.")
 	}
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *Manager) end(
 	}
 	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
 	failpoint.Hit(failpoint.WishBeforeEnd)
-	if _, err := m.log.Commit(ctx, wish); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome)) {
+	if _, err := m.log.Commit(ctx, wish); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown)) {
 		return execution, err
 	}
 	failpoint.Hit(failpoint.WishEndWritten)

@@ -30,7 +30,7 @@
 //     an event: on a shared database a log polls once a second, for each execution and tenant that is followed, not for each
 //     follower. Without other replicas there are neither notifications nor polls.
 //   - No commit waits for notifications, and the memory for unsent ones is bounded.
-//   - A change is written whole or not at all. The error [store.ErrUnknownOutcome] leaves that open; its writer must read the
+//   - A change is written whole or not at all. The error [store.ErrCommitUnknown] leaves that open; its writer must read the
 //     log before it goes on.
 //
 // All methods of [Log] may be called at once. A [Follower], a [FeedFollower] and a [Watcher] belong to one goroutine each.

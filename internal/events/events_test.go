@@ -87,7 +87,7 @@ func say(id domain.ExecutionID, text string) store.Change {
 	return store.Change{Execution: id, Epoch: 1, Events: []domain.Event{domain.NewEvent(id, domain.MessageDelta{MessageID: "m", Text: text})}}
 }
 
-func (w *world) commit(log *events.Log, change store.Change) store.Outcome {
+func (w *world) commit(log *events.Log, change store.Change) store.Result {
 	w.t.Helper()
 	outcome, err := log.Commit(context.Background(), change)
 	if err != nil {
@@ -294,7 +294,7 @@ type slow struct {
 	batches [][]store.Change
 }
 
-func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
 	time.Sleep(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Outcom
 		}
 	}
 	s.batches = append(s.batches, changes)
-	return make([]store.Outcome, len(changes)), nil
+	return make([]store.Result, len(changes)), nil
 }
 
 func (s *slow) Shared() bool { return false }
@@ -315,7 +315,7 @@ type slowHouse struct {
 	slow *slow
 }
 
-func (s slowHouse) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (s slowHouse) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	return s.slow.Commit(ctx, changes)
 }
 
@@ -413,13 +413,13 @@ func TestUnknownOutcomeIsNotTriedAgain(t *testing.T) {
 		tries := 0
 		s := &slow{takes: time.Second, fail: func([]store.Change) error {
 			tries++
-			return domain.Errorf(domain.CodeStorage, "cut").With(store.ErrUnknownOutcome)
+			return domain.Errorf(domain.CodeStorage, "cut").With(store.ErrCommitUnknown)
 		}}
 		log := run(t, s)
 		var writers sync.WaitGroup
 		for _, id := range []domain.ExecutionID{"a", "b"} {
 			writers.Go(func() {
-				if _, err := log.Commit(context.Background(), say(id, "x")); !errors.Is(err, store.ErrUnknownOutcome) {
+				if _, err := log.Commit(context.Background(), say(id, "x")); !errors.Is(err, store.ErrCommitUnknown) {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -118,8 +118,8 @@ func (m *merged) Listen(ctx context.Context, _ func(), _ func(string)) error {
 	return ctx.Err()
 }
 
-func (m *merged) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
-	outcomes := make([]store.Outcome, len(changes))
+func (m *merged) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
+	outcomes := make([]store.Result, len(changes))
 	for i, change := range changes {
 		outcomes[i].Tenant = domain.TenantID(change.Execution) // which is named like it
 		m.write(len(change.Events))

@@ -27,7 +27,7 @@ const (
 
 // Store is the part of the database that the log uses.
 type Store interface {
-	Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error)
+	Commit(ctx context.Context, changes []store.Change) ([]store.Result, error)
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	ChangedHeads(ctx context.Context, known []store.KnownHead) ([]store.ChangedHead, error)
@@ -71,7 +71,7 @@ type request struct {
 }
 
 type result struct {
-	outcome store.Outcome
+	outcome store.Result
 	err     error
 }
 
@@ -115,11 +115,11 @@ func (l *Log) close() {
 //
 // When ctx ends while the change still waits in the queue it is taken out and nothing is written. Once the committer
 // has it, Commit stays for the answer whatever ctx says: a writer that does not know whether it has written could
-// write twice. Errors are those of [store.Outcome], or domain.CodeStorage for the whole batch.
-func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, error) {
+// write twice. Errors are those of [store.Result], or domain.CodeStorage for the whole batch.
+func (l *Log) Commit(ctx context.Context, change store.Change) (store.Result, error) {
 	r, err := l.await(ctx, change)
 	if err != nil {
-		return store.Outcome{}, err
+		return store.Result{}, err
 	}
 	<-r.done
 	return r.outcome()
@@ -127,10 +127,10 @@ func (l *Log) Commit(ctx context.Context, change store.Change) (store.Outcome, e
 
 // CommitOr is Commit for a writer that cannot wait: when ctx ends while the committer has the change, it returns ErrUnderWay, and
 // late is called, once and from another goroutine, with what comes of the change.
-func (l *Log) CommitOr(ctx context.Context, change store.Change, late func(store.Outcome, error)) (store.Outcome, error) {
+func (l *Log) CommitOr(ctx context.Context, change store.Change, late func(store.Result, error)) (store.Result, error) {
 	r, err := l.await(ctx, change)
 	if err != nil {
-		return store.Outcome{}, err
+		return store.Result{}, err
 	}
 	select {
 	case <-r.done:
@@ -141,7 +141,7 @@ func (l *Log) CommitOr(ctx context.Context, change store.Change, late func(store
 		<-r.done
 		late(r.outcome())
 	}()
-	return store.Outcome{}, ErrUnderWay
+	return store.Result{}, ErrUnderWay
 }
 
 // ErrUnderWay is the error of a change that is being written and whose outcome is not known yet.
@@ -165,9 +165,9 @@ func (l *Log) await(ctx context.Context, change store.Change) (*request, error) 
 }
 
 // outcome returns the result of a finished request.
-func (r *request) outcome() (store.Outcome, error) {
+func (r *request) outcome() (store.Result, error) {
 	if r.result.err != nil {
-		return store.Outcome{}, r.result.err
+		return store.Result{}, r.result.err
 	}
 	return r.result.outcome, r.result.outcome.Err
 }
@@ -297,10 +297,10 @@ func (l *Log) Failing() bool {
 // separable reports whether one change may have failed its batch. With an unknown outcome, changes must not be written again; and
 // if the database does not answer, one attempt per change would take too long.
 func separable(err error) bool {
-	return !errors.Is(err, store.ErrUnknownOutcome) && !errors.Is(err, context.DeadlineExceeded)
+	return !errors.Is(err, store.ErrCommitUnknown) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-func (l *Log) storeCommit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (l *Log) storeCommit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	return l.store.Commit(ctx, changes)
@@ -328,7 +328,7 @@ func stamped(batch []*request, now time.Time) []store.Change {
 }
 
 // publish gives the events their seqs and hands them to whoever follows.
-func (l *Log) publish(change store.Change, outcome store.Outcome) {
+func (l *Log) publish(change store.Change, outcome store.Result) {
 	first := outcome.LastSeq - int64(len(change.Events)) + 1
 	for i := range change.Events {
 		change.Events[i].Seq = first + int64(i)

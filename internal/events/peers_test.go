@@ -55,15 +55,15 @@ func (w *town) house(t *testing.T) (*house, *events.Log) {
 
 func (h *house) Shared() bool { return true }
 
-func (h *house) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (h *house) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	outcomes := make([]store.Outcome, len(changes))
+	outcomes := make([]store.Result, len(changes))
 	for i, change := range changes {
 		head := h.heads[change.Execution]
 		head.LastSeq += int64(len(change.Events))
 		h.heads[change.Execution] = head
-		outcomes[i] = store.Outcome{LastSeq: head.LastSeq, Tenant: oddTenant}
+		outcomes[i] = store.Result{LastSeq: head.LastSeq, Tenant: oddTenant}
 	}
 	return outcomes, nil
 }

@@ -268,10 +268,10 @@ type memory struct {
 	pages  int // how often events were
 }
 
-func (m *memory) Commit(_ context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (m *memory) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	outcomes := make([]store.Outcome, len(changes))
+	outcomes := make([]store.Result, len(changes))
 	for i, change := range changes {
 		for _, event := range change.Events {
 			event.Seq = int64(len(m.events) + 1)

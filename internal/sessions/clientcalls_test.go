@@ -300,11 +300,11 @@ type behind struct {
 	tried atomic.Int64
 }
 
-func (b *behind) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (b *behind) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	for _, c := range changes {
 		if len(c.CloseClient) > 0 && c.CloseClient[0].To == domain.ClientCallExpired && time.Now().Before(b.until) {
 			b.tried.Add(1)
-			return []store.Outcome{{Err: domain.Errorf(domain.CodeStale, "not yet")}}, nil
+			return []store.Result{{Err: domain.Errorf(domain.CodeStale, "not yet")}}, nil
 		}
 	}
 	return b.Store.Commit(ctx, changes)

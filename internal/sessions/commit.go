@@ -62,7 +62,7 @@ func (s *Session) commit(d *draft) error {
 			d.answer()
 			return nil
 		}
-		if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrUnknownOutcome) {
+		if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrCommitUnknown) {
 			return err
 		}
 		slog.Warn("cannot write, trying again", "execution", s.execution.ID, "error", err)

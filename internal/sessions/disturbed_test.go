@@ -80,7 +80,7 @@ func (h *hooked) Acquire(ctx context.Context, r store.ReplicaID, n int, but ...d
 // Shared makes the lease one that another replica could take.
 func (h *hooked) Shared() bool { return h.shared }
 
-func (h *hooked) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (h *hooked) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	if h.commit != nil {
 		if err := h.commit(ctx, changes); err != nil {
 			return nil, err

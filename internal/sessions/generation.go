@@ -97,7 +97,7 @@ func (s *Session) cancelOther(ctx context.Context, id, newest domain.ExecutionID
 		Execution: id, Cancel: wish,
 		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, wish.By, audit.BySession)},
 	})
-	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		return nil // it has ended by itself
 	}
 	return err

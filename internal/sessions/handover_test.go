@@ -43,9 +43,9 @@ type halfDead struct {
 	giving chan struct{}
 }
 
-func (h *halfDead) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (h *halfDead) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	if changes[0].Create == nil && h.lost.CompareAndSwap(false, true) {
-		return nil, domain.Errorf(domain.CodeStorage, "lost").With(store.ErrUnknownOutcome)
+		return nil, domain.Errorf(domain.CodeStorage, "lost").With(store.ErrCommitUnknown)
 	}
 	return h.Store.Commit(ctx, changes)
 }

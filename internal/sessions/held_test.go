@@ -60,7 +60,7 @@ func (a *outage) ControlRequests(ctx context.Context, id domain.ExecutionID) (st
 	return a.Store.ControlRequests(ctx, id)
 }
 
-func (a *outage) Commit(ctx context.Context, changes []store.Change) ([]store.Outcome, error) {
+func (a *outage) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	if a.out.Load() {
 		return nil, errAway
 	}

@@ -56,7 +56,7 @@ func (s *Session) answerByRule(c *call, judgement approvals.Judgement) error {
 	ctx, cancel := s.reading()
 	defer cancel()
 	_, err := s.deps.log.Commit(ctx, change)
-	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		return nil // a person was faster, or its time is over
 	}
 	return err

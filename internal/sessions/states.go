@@ -327,7 +327,7 @@ func (s *Session) expireClient(c *call) error {
 func (s *Session) endWaiting(change store.Change) error {
 	_, err := s.deps.log.Commit(s.claim.lease, change)
 	code := domain.CodeOf(err)
-	if err != nil && (errors.Is(err, store.ErrUnknownOutcome) || (code != domain.CodeStale && code != domain.CodeStorage)) {
+	if err != nil && (errors.Is(err, store.ErrCommitUnknown) || (code != domain.CodeStale && code != domain.CodeStorage)) {
 		return err
 	}
 	return nil

@@ -53,7 +53,7 @@ func (s *Session) withdraw(c *call) error {
 		s.dismissAsker(c)
 		return nil
 	}
-	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown) {
 		return err
 	}
 	if s.turn.stopped() || s.turn.result != nil {

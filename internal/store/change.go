@@ -11,7 +11,7 @@ import (
 //
 // The named constructors of the packages that make changes build the legal ones; the store checks only the conditions
 // that need the transaction: that the epoch still holds, that an approval is still pending, that an idempotency
-// key is new. Where a check fails the change is refused as a whole and the outcome says why.
+// key is new. Where a check fails the change is refused as a whole and its result says why.
 type Change struct {
 	Execution domain.ExecutionID
 
@@ -65,7 +65,7 @@ type Change struct {
 	// here. Only the driver has any.
 	Debug []domain.DebugMessage
 
-	// Events get their seq in the transaction, in this order: the last one gets Outcome.LastSeq. Execution, Type, Time
+	// Events get their seq in the transaction, in this order: the last one gets Result.LastSeq. Execution, Type, Time
 	// and Data are set by the caller. Data that is not UTF-8 is replaced here by the stored text.
 	Events []domain.Event
 }
@@ -125,7 +125,7 @@ type ClientClosing struct {
 //   - domain.CodeAlreadyAnswered where it has another answer: another output or another error, whoever gives it;
 //   - domain.CodeCallEnded where its waiting ended otherwise, or its time is over by the database's clock.
 //
-// The same answer again is no error, and nothing of its change is written: no event, no record, no notification: see Outcome.Repeated. All of this is
+// The same answer again is no error, and nothing of its change is written: no event, no record, no notification: see Result.Repeated. All of this is
 // also said of an execution that has ended.
 type ClientAnswering struct {
 	ToolCallID string
@@ -138,7 +138,7 @@ type ClientAnswering struct {
 //   - domain.CodeBusy where the execution is not idle, or a prompt waits.
 //
 // Whoever has accepted it already, by the id of the key, may do so again: that is no error, and nothing of the change is
-// written: see Outcome.Repeated. All of this is also said of an execution that has ended, as accepting ends it.
+// written: see Result.Repeated. All of this is also said of an execution that has ended, as accepting ends it.
 type Acceptance struct {
 	Generation int
 	Revision   string // of the document as the client has it; empty: it does not compare
@@ -194,8 +194,8 @@ type ResumeRequest struct {
 	By   domain.Actor      `json:"by"`
 }
 
-// Outcome is the result of one change of a batch.
-type Outcome struct {
+// Result is what became of one change of a batch.
+type Result struct {
 	// LastSeq is the seq of the change's last event, or the head where it had none.
 	LastSeq int64
 	// Repeated: the answer or acceptance existed already. Nothing of the change is written, so its events have no seq.

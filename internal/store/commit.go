@@ -15,8 +15,8 @@ import (
 
 // Commit writes a batch of changes in one transaction, at most one change for each execution, and tells of each what
 // became of it. A change that is refused leaves nothing; the others of the batch are written. An error means that
-// nothing of the batch is in the database, except where it wraps [ErrUnknownOutcome].
-func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error) {
+// nothing of the batch is in the database, except where it wraps [ErrCommitUnknown].
+func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) {
 	if err := checkBatch(changes); err != nil {
 		return nil, err
 	}
@@ -27,13 +27,13 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Outcome, error)
 	b := newBatch(ctx, s, changes)
 	if b.plain() {
 		err := b.commitPlain()
-		return b.outcomes, err
+		return b.results, err
 	}
 	for {
 		err := s.retry(ctx, "commit changes", func() (fault, error) { return s.dialect.once(s, ctx, b.write) })
 		switch {
 		case err == nil:
-			return b.outcomes, nil
+			return b.results, nil
 		case !errors.Is(err, errAgain): // which comes at most once for each change
 			return nil, err
 		}
@@ -121,12 +121,12 @@ func makeText(changes []Change) {
 
 // batch is changes on their way into the database.
 type batch struct {
-	store    *Store
-	ctx      context.Context
-	changes  []Change
-	order    []int         // of the changes, by execution: the order of their locks
-	banned   map[int]error // changes that were refused after they had written something
-	outcomes []Outcome     // of the newest attempt; a change with an error is left out
+	store   *Store
+	ctx     context.Context
+	changes []Change
+	order   []int         // of the changes, by execution: the order of their locks
+	banned  map[int]error // changes that were refused after they had written something
+	results []Result      // of the newest attempt; a change with an error is left out
 
 	tx      transaction                      // of the newest attempt, and so are
 	heads   map[domain.ExecutionID]takenHead // what it gave
@@ -200,16 +200,16 @@ func (b *batch) write(tx transaction) error {
 			return errAgain
 		}
 	}
-	b.reportOutcomes()
+	b.reportResults()
 	b.acceptRepeats()
 	return nil
 }
 
-// reportOutcomes gives those that were written their outcome.
-func (b *batch) reportOutcomes() {
+// reportResults gives the changes that were written their results.
+func (b *batch) reportResults() {
 	for i, c := range b.live {
 		head := b.heads[c.Execution]
-		b.outcomes[i].LastSeq, b.outcomes[i].Tenant, b.outcomes[i].Owner = head.lastSeq, domain.TenantID(head.tenant), ReplicaID(head.owner)
+		b.results[i].LastSeq, b.results[i].Tenant, b.results[i].Owner = head.lastSeq, domain.TenantID(head.tenant), ReplicaID(head.owner)
 	}
 }
 
@@ -224,23 +224,23 @@ type step struct {
 func (b *batch) begin(tx transaction) {
 	b.tx, b.again = tx, false
 	b.heads, b.written = map[domain.ExecutionID]takenHead{}, map[int]bool{}
-	b.outcomes = make([]Outcome, len(b.changes))
+	b.results = make([]Result, len(b.changes))
 	for i, why := range b.banned {
-		b.outcomes[i].Err = why
+		b.results[i].Err = why
 	}
 }
 
 // live walks the changes that are not refused, by execution.
 func (b *batch) live(yield func(int, *Change) bool) {
 	for _, i := range b.order {
-		if b.outcomes[i].Err == nil && !yield(i, &b.changes[i]) {
+		if b.results[i].Err == nil && !yield(i, &b.changes[i]) {
 			return
 		}
 	}
 }
 
 func (b *batch) refuse(i int, why error) {
-	b.outcomes[i].Err = why
+	b.results[i].Err = why
 	if b.written[i] {
 		b.banned[i], b.again = why, true
 	}

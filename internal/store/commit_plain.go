@@ -65,7 +65,7 @@ func (b *batch) commitPlain() error {
 		if err == nil {
 			b.begin(nil)
 			b.take(heads)
-			b.reportOutcomes()
+			b.reportResults()
 		}
 		return fault, err
 	})

@@ -12,7 +12,7 @@ import (
 // errDone says of a change that all of it was done before.
 var errDone = domain.Errorf(domain.CodeInternal, "the change has been made before")
 
-// done is the refusal of such a change, with the head for the outcome that its writer gets.
+// done is the refusal of such a change, with the head for the result that its writer gets.
 type done struct {
 	error
 	head takenHead
@@ -21,7 +21,7 @@ type done struct {
 // readRepeats walks the live changes, and those whose execution has ended: a repeated request gets more than that error.
 func (b *batch) readRepeats(yield func(int, *Change) bool) {
 	for _, i := range b.order {
-		why := b.outcomes[i].Err
+		why := b.results[i].Err
 		if (why == nil || errors.Is(why, errNotDriven)) && !yield(i, &b.changes[i]) {
 			return
 		}
@@ -43,9 +43,9 @@ func (b *batch) judge(i int, head takenHead, why error) {
 
 // acceptRepeats turns repeated requests into successes, when nothing of them can be written any more.
 func (b *batch) acceptRepeats() {
-	for i, outcome := range b.outcomes {
-		if before, ok := errors.AsType[done](outcome.Err); ok {
-			b.outcomes[i] = Outcome{LastSeq: before.head.lastSeq, Tenant: domain.TenantID(before.head.tenant), Repeated: true}
+	for i, result := range b.results {
+		if before, ok := errors.AsType[done](result.Err); ok {
+			b.results[i] = Result{LastSeq: before.head.lastSeq, Tenant: domain.TenantID(before.head.tenant), Repeated: true}
 		}
 	}
 }

@@ -88,12 +88,12 @@ func appendForEver() {
 		os.Exit(1)
 	}
 	for {
-		outcomes, err := s.Commit(ctx, []store.Change{says("crash", 1, 3)})
-		if err != nil || outcomes[0].Err != nil {
-			fmt.Fprintln(os.Stderr, err, outcomes)
+		results, err := s.Commit(ctx, []store.Change{says("crash", 1, 3)})
+		if err != nil || results[0].Err != nil {
+			fmt.Fprintln(os.Stderr, err, results)
 			os.Exit(1)
 		}
-		fmt.Printf("%d;\n", outcomes[0].LastSeq)
+		fmt.Printf("%d;\n", results[0].LastSeq)
 	}
 }
 
@@ -105,13 +105,13 @@ func create(tb testing.TB, s *store.Store, id domain.ExecutionID) {
 
 func commit(tb testing.TB, s *store.Store, changes ...store.Change) {
 	tb.Helper()
-	outcomes, err := s.Commit(context.Background(), changes)
+	results, err := s.Commit(context.Background(), changes)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, outcome := range outcomes {
-		if outcome.Err != nil {
-			tb.Fatal(outcome.Err)
+	for _, result := range results {
+		if result.Err != nil {
+			tb.Fatal(result.Err)
 		}
 	}
 }

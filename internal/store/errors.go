@@ -7,9 +7,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// ErrUnknownOutcome is in the chain of an error where the connection was lost after the commit had been sent: the
+// ErrCommitUnknown is in the chain of an error where the connection was lost after the commit had been sent: the
 // changes are in the database as a whole or not at all, and nobody knows which. Who must know reads the head.
-var ErrUnknownOutcome = errors.New("the connection was lost during the commit, so its outcome is unknown")
+var ErrCommitUnknown = errors.New("the connection was lost during the commit, so nobody knows whether it happened")
 
 // failed wraps an error of the database with what was being done.
 func (s *Store) failed(doing string, err error) error {

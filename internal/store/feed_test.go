@@ -69,9 +69,9 @@ func commits(t *testing.T, s *store.Store, changes ...store.Change) (done chan s
 	done = make(chan struct{})
 	go func() {
 		defer close(done)
-		outcomes, err := s.Commit(t.Context(), changes)
-		if err != nil || slices.ContainsFunc(outcomes, func(o store.Outcome) bool { return o.Err != nil }) {
-			t.Error(err, outcomes)
+		results, err := s.Commit(t.Context(), changes)
+		if err != nil || slices.ContainsFunc(results, func(o store.Result) bool { return o.Err != nil }) {
+			t.Error(err, results)
 		}
 	}()
 	for waiting := 0; waiting == 0; time.Sleep(time.Millisecond) {

@@ -21,7 +21,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// A commit whose answer is lost has an unknown outcome, and is never simply tried again: it may have happened.
+// A commit whose answer is lost has an unknown result, and is never simply tried again: it may have happened.
 func TestLostAnswerToACommit(t *testing.T) {
 	for name, c := range map[string]struct {
 		change store.Change
@@ -39,7 +39,7 @@ func TestLostAnswerToACommit(t *testing.T) {
 			commit(t, s, says("x", 1, 1))
 			proxy.arm(c.cut)
 			_, err := s.Commit(t.Context(), []store.Change{c.change})
-			if !errors.Is(err, store.ErrUnknownOutcome) || domain.CodeOf(err) != domain.CodeStorage {
+			if !errors.Is(err, store.ErrCommitUnknown) || domain.CodeOf(err) != domain.CodeStorage {
 				t.Fatalf("%v", err)
 			}
 			if got := len(storetest.Log(t, s, "x")); got != c.want {
@@ -106,7 +106,7 @@ func TestPlainBatchOverLostConnections(t *testing.T) {
 }
 
 // The server ends all connections again and again, wherever they are. What was acknowledged is there; what was not is
-// there only where the outcome was unknown; and the logs have no hole.
+// there only where the result was unknown; and the logs have no hole.
 func TestTerminatedConnections(t *testing.T) {
 	address := storetest.Postgres(t)
 	s := storetest.Open(t, store.Config{DatabaseURL: address, MaxConns: 8})
@@ -121,14 +121,14 @@ func TestTerminatedConnections(t *testing.T) {
 	for i := range writers {
 		group.Go(func() {
 			for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end) || accepted.Load() == 0; {
-				outcomes, err := s.Commit(context.Background(), []store.Change{says(ids[i%3], 1, 1), says(ids[(i+1)%3], 1, 1)})
+				results, err := s.Commit(context.Background(), []store.Change{says(ids[i%3], 1, 1), says(ids[(i+1)%3], 1, 1)})
 				switch {
-				case errors.Is(err, store.ErrUnknownOutcome):
+				case errors.Is(err, store.ErrCommitUnknown):
 					unknown.Add(2)
 				case err != nil:
 					failed.Add(2)
-				case outcomes[0].Err != nil || outcomes[1].Err != nil:
-					t.Error(outcomes)
+				case results[0].Err != nil || results[1].Err != nil:
+					t.Error(results)
 				default:
 					accepted.Add(2)
 				}
@@ -186,7 +186,7 @@ func TestServerThatIsGone(t *testing.T) {
 	create(t, s, "x")
 	proxy.close()
 	_, err := s.Commit(t.Context(), []store.Change{says("x", 1, 1)})
-	if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrUnknownOutcome) {
+	if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrCommitUnknown) {
 		t.Errorf("%v", err)
 	}
 }

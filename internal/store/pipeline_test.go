@@ -56,7 +56,7 @@ func TestGatheredStatementFails(t *testing.T) {
 			failOnce(t, s, c.when, c.state)
 			session := backend(t, s)
 			_, err := s.Commit(t.Context(), []store.Change{c.change})
-			if errors.Is(err, store.ErrUnknownOutcome) || (err == nil) != c.again {
+			if errors.Is(err, store.ErrCommitUnknown) || (err == nil) != c.again {
 				t.Fatal(err)
 			}
 			if log := storetest.Log(t, s, "x"); c.again != (len(log) == 2) || !c.again && len(log) > 0 {

@@ -13,8 +13,8 @@ import (
 )
 
 // One head that somebody holds for long (an operator's transaction, a migration, a long delete) must not cost all the others of a batch
-// their sessions: an unknown outcome is what a session gives up on, and a known failure is what it tries again.
-func TestAHeldRowIsNoUnknownOutcome(t *testing.T) {
+// their sessions: a session gives up after a commit that nobody knows of, and retries a known failure.
+func TestAHeldRowIsAKnownFailure(t *testing.T) {
 	dsn := storetest.Postgres(t)
 	s := storetest.Open(t, store.Config{DatabaseURL: dsn})
 	create(t, s, "x")
@@ -23,8 +23,8 @@ func TestAHeldRowIsNoUnknownOutcome(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // events.commitTimeout is 30 s
 	defer cancel()
 	_, err := s.Commit(ctx, []store.Change{says("x", 1, 1), says("y", 1, 1)})
-	if errors.Is(err, store.ErrUnknownOutcome) {
-		t.Errorf("the outcome of both is unknown: %v", err)
+	if errors.Is(err, store.ErrCommitUnknown) {
+		t.Errorf("nobody knows whether both were committed: %v", err)
 	}
 	release()
 	if got := len(storetest.Log(t, s, "y")); got != 0 {
@@ -57,7 +57,7 @@ func TestASessionThatTheServerEndsIsTriedAgain(t *testing.T) {
 	}
 	release()
 	if err := <-done; err != nil {
-		t.Errorf("%v (unknown: %v)", err, errors.Is(err, store.ErrUnknownOutcome))
+		t.Errorf("%v (unknown: %v)", err, errors.Is(err, store.ErrCommitUnknown))
 	}
 	if x, y := len(storetest.Log(t, s, "x")), len(storetest.Log(t, s, "y")); x != 1 || y != 1 {
 		t.Errorf("%d and %d events", x, y)

@@ -66,10 +66,10 @@ func TestSQLiteInABubble(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := domain.ExecutionID("x")
-		outcomes, err := s.Commit(ctx, []store.Change{{Execution: id, Epoch: 1, Create: &store.Creation{Owner: "gone",
+		results, err := s.Commit(ctx, []store.Change{{Execution: id, Epoch: 1, Create: &store.Creation{Owner: "gone",
 			Execution: domain.Execution{ID: id, Status: domain.StatusQueued, Created: time.Now()}}}})
-		if err != nil || outcomes[0].Err != nil {
-			t.Fatal(err, outcomes)
+		if err != nil || results[0].Err != nil {
+			t.Fatal(err, results)
 		}
 		time.Sleep(time.Minute)
 		if claimed, err := s.Acquire(ctx, "one", 1); err != nil || len(claimed) != 0 {

@@ -45,7 +45,7 @@ func (s *Store) retry(ctx context.Context, doing string, try func() (fault, erro
 		case err == nil:
 			return nil
 		case fault == unknown:
-			return s.failed(doing, fmt.Errorf("%w: %w", ErrUnknownOutcome, err))
+			return s.failed(doing, fmt.Errorf("%w: %w", ErrCommitUnknown, err))
 		case fault == permanent, attempt == attempts, ctx.Err() != nil:
 			return s.failed(doing, err)
 		}

@@ -11,25 +11,25 @@ import (
 func oneDecisionWins(w *world) {
 	id := w.create()
 	a := w.asked(id, time.Hour)
-	outcomes := atOnce(32, func(i int) store.Outcome {
+	results := atOnce(32, func(i int) store.Result {
 		status := []domain.ApprovalStatus{domain.ApprovalApproved, domain.ApprovalDenied}[i%2]
-		outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, status, fmt.Sprint(i))})
+		results, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, status, fmt.Sprint(i))})
 		if err != nil {
 			w.Error(err)
-			return store.Outcome{}
+			return store.Result{}
 		}
-		return outcomes[0]
+		return results[0]
 	})
 	winner := -1
-	for i, outcome := range outcomes {
-		if outcome.Err == nil {
+	for i, result := range results {
+		if result.Err == nil {
 			if winner >= 0 {
 				w.Errorf("both %d and %d won", winner, i)
 			}
 			winner = i
 			continue
 		}
-		w.refused(outcome.Err, domain.CodeStale)
+		w.refused(result.Err, domain.CodeStale)
 	}
 	got, err := w.s.Approval(w.ctx, tenant, a)
 	w.must(err)

@@ -165,7 +165,7 @@ func answersAgain(w *world) {
 			again := answered(id, "a", "out\xff", "")
 			again.AnswerClient.Answer.By = domain.Actor{KeyID: "another"}
 			again.Events, again.Audit = said(id, 0, 3).Events, []domain.AuditRecord{told("twice")}
-			if diff := cmp.Diff(store.Outcome{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
+			if diff := cmp.Diff(store.Result{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
 				w.Error(diff)
 			}
 			w.accepted(answered(id, "b", "", "failed"))
@@ -199,15 +199,15 @@ func answersInABatch(w *world) {
 	}
 	batch[2].AnswerClient.ToolCallID = "unknown"
 	batch[3] = said(ids[3], 1, 2)
-	outcomes, err := w.s.Commit(w.ctx, batch)
+	results, err := w.s.Commit(w.ctx, batch)
 	w.must(err)
 	want := []int64{2, 2, 0, 4}
-	for i, outcome := range outcomes {
-		if outcome.LastSeq != want[i] || (outcome.Err != nil) != (i == 2) || (outcome.Tenant == tenant) != (i != 2) || outcome.Repeated != (i == 1) {
-			w.Errorf("%d: %+v", i, outcome)
+	for i, result := range results {
+		if result.LastSeq != want[i] || (result.Err != nil) != (i == 2) || (result.Tenant == tenant) != (i != 2) || result.Repeated != (i == 1) {
+			w.Errorf("%d: %+v", i, result)
 		}
 	}
-	w.refused(outcomes[2].Err, domain.CodeNotFound)
+	w.refused(results[2].Err, domain.CodeNotFound)
 	w.stands(ids[0], domain.ClientCallAnswered)
 	w.stands(ids[2], domain.ClientCallWaiting)
 }
@@ -307,7 +307,7 @@ func oneAnswerWins(w *world) {
 		id := w.create()
 		w.askedClient(id, "a")
 		different := 32 >> round
-		outcomes := w.promptsAtOnce(32, func(i int) store.Change {
+		results := w.promptsAtOnce(32, func(i int) store.Change {
 			c := answered(id, "a", fmt.Sprint(i%different), "")
 			c.Events = said(id, 0, 1).Events // to count the winners by
 			return c
@@ -316,14 +316,14 @@ func oneAnswerWins(w *world) {
 		if got.State != domain.ClientCallAnswered || got.Answer == nil {
 			w.Fatalf("%+v", got)
 		}
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			if fmt.Sprint(i%different) == got.Answer.Output {
-				w.must(outcome.Err)
+				w.must(result.Err)
 			} else {
-				w.refused(outcome.Err, domain.CodeAlreadyAnswered)
+				w.refused(result.Err, domain.CodeAlreadyAnswered)
 			}
 		}
-		if n := count(outcomes, func(o store.Outcome) bool { return o.Err == nil && !o.Repeated }); n != 1 {
+		if n := count(results, func(o store.Result) bool { return o.Err == nil && !o.Repeated }); n != 1 {
 			w.Errorf("%d were the first", n)
 		}
 		if n := len(w.log(id)); n != 3 {
@@ -340,7 +340,7 @@ func answersAgainstTheClosing(w *world) {
 		id := w.create()
 		w.askedClient(id, "a")
 		ends := round%2 == 0
-		outcomes := w.promptsAtOnce(n, func(i int) store.Change {
+		results := w.promptsAtOnce(n, func(i int) store.Change {
 			switch {
 			case i != round%n:
 				return answered(id, "a", "x", "")
@@ -349,7 +349,7 @@ func answersAgainstTheClosing(w *world) {
 			}
 			return closedClient(id, "a", domain.ClientCallCancelled)
 		})
-		closing := outcomes[round%n]
+		closing := results[round%n]
 		state := w.clientCalls(id, "a")[0].State
 		if ends {
 			w.must(closing.Err)
@@ -359,13 +359,13 @@ func answersAgainstTheClosing(w *world) {
 		if closing.Err != nil {
 			w.refused(closing.Err, domain.CodeStale)
 		}
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			switch {
 			case i == round%n:
 			case state == domain.ClientCallAnswered:
-				w.must(outcome.Err)
+				w.must(result.Err)
 			default:
-				w.refused(outcome.Err, domain.CodeCallEnded)
+				w.refused(result.Err, domain.CodeCallEnded)
 			}
 		}
 		if state == domain.ClientCallCancelled {

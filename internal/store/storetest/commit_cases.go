@@ -162,16 +162,16 @@ func concurrentAppends(w *world) {
 					changes = append(changes, said(id, 1, 1+(i+round)%3))
 				}
 			}
-			outcomes, err := s.Commit(w.ctx, changes)
+			results, err := s.Commit(w.ctx, changes)
 			if err != nil {
 				w.Error(err)
 				return mine
 			}
-			for j, outcome := range outcomes {
-				if outcome.Err != nil {
-					w.Error(outcome.Err)
+			for j, result := range results {
+				if result.Err != nil {
+					w.Error(result.Err)
 				}
-				mine = append(mine, taken{changes[j].Execution, outcome.LastSeq, len(changes[j].Events)})
+				mine = append(mine, taken{changes[j].Execution, result.LastSeq, len(changes[j].Events)})
 			}
 		}
 		return mine
@@ -399,10 +399,10 @@ func refusedInBatch(w *world) {
 			c.Remember, c.Hits, c.Audit = append(c.Remember, rule("")), []string{hit}, []domain.AuditRecord{told("refused")}
 			batch = append(batch, c, said(fine[i+1], 1, 2))
 		}
-		outcomes, err := w.s.Commit(w.ctx, batch)
+		results, err := w.s.Commit(w.ctx, batch)
 		w.must(err)
 		for i, c := range changes {
-			w.refused(outcomes[1+2*i].Err, codes[i])
+			w.refused(results[1+2*i].Err, codes[i])
 			if before, known := pictures[c.Execution]; !known {
 				_, err := w.s.Execution(w.ctx, tenant, c.Execution)
 				w.refused(err, domain.CodeNotFound)
@@ -418,8 +418,8 @@ func refusedInBatch(w *world) {
 			w.Errorf("%d entries tell of what was refused", n)
 		}
 		for i, id := range fine {
-			if outcome := outcomes[2*i]; outcome.Err != nil || outcome.LastSeq != 3 || len(w.log(id)) != 3 {
-				w.Errorf("a change beside the refused ones: %+v", outcome)
+			if result := results[2*i]; result.Err != nil || result.LastSeq != 3 || len(w.log(id)) != 3 {
+				w.Errorf("a change beside the refused ones: %+v", result)
 			}
 		}
 	}
@@ -490,8 +490,8 @@ func brokenBatch(w *world) {
 			}
 		})
 	}
-	if outcomes, err := w.s.Commit(w.ctx, nil); err != nil || len(outcomes) != 0 {
-		w.Errorf("an empty batch: %v, %v", outcomes, err)
+	if results, err := w.s.Commit(w.ctx, nil); err != nil || len(results) != 0 {
+		w.Errorf("an empty batch: %v, %v", results, err)
 	}
 }
 
@@ -502,7 +502,7 @@ func cancelledCaller(w *world) {
 	w.untouched(id, func() {
 		_, err := w.s.Commit(ctx, []store.Change{said(id, 1, 1)})
 		w.refused(err, domain.CodeStorage)
-		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrUnknownOutcome) {
+		if !errors.Is(err, context.Canceled) || errors.Is(err, store.ErrCommitUnknown) {
 			w.Errorf("the error does not say why: %v", err)
 		}
 	})
@@ -627,11 +627,11 @@ func largeBatch(w *world) {
 		c.Update = &store.Update{Status: domain.StatusStreaming}
 		changes = append(changes, c)
 	}
-	outcomes, err := w.s.Commit(w.ctx, changes)
+	results, err := w.s.Commit(w.ctx, changes)
 	w.must(err)
-	for i, outcome := range outcomes {
-		if want := int64(1 + len(changes[i].Events)); outcome.Err != nil || outcome.LastSeq != want {
-			w.Fatalf("%+v, want %d", outcome, want)
+	for i, result := range results {
+		if want := int64(1 + len(changes[i].Events)); result.Err != nil || result.LastSeq != want {
+			w.Fatalf("%+v, want %d", result, want)
 		}
 	}
 	w.log(ids[7])
@@ -657,11 +657,11 @@ func crossingBatches(w *world) {
 				}
 				changes = append(changes, resolved(ids[j], approvals[j], domain.ApprovalApproved, fmt.Sprint(i)))
 			}
-			outcomes, err := w.replicas[i%2].Commit(w.ctx, changes)
+			results, err := w.replicas[i%2].Commit(w.ctx, changes)
 			if err != nil {
 				w.Errorf("round %d: %v", round, err)
 			}
-			return count(outcomes, func(o store.Outcome) bool { return o.Err == nil })
+			return count(results, func(o store.Result) bool { return o.Err == nil })
 		})
 		total := 0
 		for _, n := range won {

@@ -117,16 +117,16 @@ func oneChoiceStands(w *world) {
 	for range 15 {
 		id := w.create()
 		w.accepted(became(id, domain.StatusInterrupted))
-		outcomes := w.promptsAtOnce(6, func(i int) store.Change { return resumed(id, modes[i%3], "k") })
+		results := w.promptsAtOnce(6, func(i int) store.Change { return resumed(id, modes[i%3], "k") })
 		stands := w.controlRequests(id).Resume
 		if stands == nil {
 			w.Fatal("nobody has chosen")
 		}
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			if modes[i%3] == stands.Mode {
-				w.must(outcome.Err)
+				w.must(result.Err)
 			} else {
-				w.refused(outcome.Err, domain.CodeConflict)
+				w.refused(result.Err, domain.CodeConflict)
 			}
 		}
 	}

@@ -174,13 +174,13 @@ func debugAtOnce(w *world) {
 			for j := range ids {
 				changes = append(changes, traced(ids[(i+j)%len(ids)], 1+i%3, fmt.Sprint(i)))
 			}
-			outcomes, err := w.replicas[i%2].Commit(w.ctx, changes)
+			results, err := w.replicas[i%2].Commit(w.ctx, changes)
 			if err != nil {
 				return err
 			}
-			for _, outcome := range outcomes {
-				if outcome.Err != nil {
-					return outcome.Err
+			for _, result := range results {
+				if result.Err != nil {
+					return result.Err
 				}
 			}
 		}

@@ -124,9 +124,9 @@ func deleteUnderWrite(w *world) {
 			if i == 0 {
 				return w.replicas[0].Delete(w.ctx, tenant, id, told("execution.deleted"))
 			}
-			outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
-			if err == nil && domain.CodeOf(outcomes[0].Err) != domain.CodeStale {
-				return fmt.Errorf("an ended execution took a change: %w", outcomes[0].Err)
+			results, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
+			if err == nil && domain.CodeOf(results[0].Err) != domain.CodeStale {
+				return fmt.Errorf("an ended execution took a change: %w", results[0].Err)
 			}
 			return err
 		})
@@ -210,8 +210,8 @@ func removedAtOnce(w *world) {
 		complete := atOnce(4, func(i int) error {
 			for range 20 {
 				if i < 2 {
-					if outcomes, err := w.replicas[i].Commit(w.ctx, []store.Change{said(other, 0, 1)}); err != nil || outcomes[0].Err != nil {
-						return fmt.Errorf("%w, %v", err, outcomes)
+					if results, err := w.replicas[i].Commit(w.ctx, []store.Change{said(other, 0, 1)}); err != nil || results[0].Err != nil {
+						return fmt.Errorf("%w, %v", err, results)
 					}
 					continue
 				}

@@ -181,13 +181,13 @@ func (w *world) writeRandomly(s *store.Store, ids []domain.ExecutionID) {
 		for _, at := range rand.Perm(len(ids))[:1+rand.IntN(4)] {
 			changes = append(changes, said(ids[at], rand.Int64N(2), rand.IntN(4)))
 		}
-		outcomes, err := s.Commit(w.ctx, changes)
+		results, err := s.Commit(w.ctx, changes)
 		if err != nil {
 			w.Error(err)
 		}
-		for _, outcome := range outcomes {
-			if outcome.Err != nil {
-				w.Error(outcome.Err)
+		for _, result := range results {
+			if result.Err != nil {
+				w.Error(result.Err)
 			}
 		}
 	}

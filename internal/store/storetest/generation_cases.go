@@ -205,7 +205,7 @@ func acceptedAgain(w *world) {
 			for _, revision := range []string{"r", ""} {
 				again := acceptedBlocks(id, 1, revision, "me")
 				again.Accept.By.Name, again.Audit = "renamed", []domain.AuditRecord{told("twice")}
-				if diff := cmp.Diff(store.Outcome{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
+				if diff := cmp.Diff(store.Result{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
 					w.Error(diff)
 				}
 			}
@@ -227,10 +227,10 @@ func noEndOverrulesAnAcceptance(w *world) {
 		end := became(id, status)
 		end.Events = said(id, 1, 1).Events
 		w.untouched(id, func() {
-			outcomes, err := w.s.Commit(w.ctx, []store.Change{end, became(neighbour, status)})
+			results, err := w.s.Commit(w.ctx, []store.Change{end, became(neighbour, status)})
 			w.must(err)
-			w.refused(outcomes[0].Err, domain.CodeStale)
-			w.must(outcomes[1].Err) // nobody has accepted that one's
+			w.refused(results[0].Err, domain.CodeStale)
+			w.must(results[1].Err) // nobody has accepted that one's
 		})
 		w.accepted(became(id, domain.StatusStreaming))
 		w.accepted(became(id, domain.StatusIdle))
@@ -343,7 +343,7 @@ func acceptedOrEdited(w *world) {
 	for round := range 30 {
 		id := w.resting(1)
 		edits := func(i int) bool { return (i+round)%2 == 0 }
-		outcomes := w.promptsAtOnce(8, func(i int) store.Change {
+		results := w.promptsAtOnce(8, func(i int) store.Change {
 			if edits(i) {
 				return edited(id, 1, nil)
 			}
@@ -353,7 +353,7 @@ func acceptedOrEdited(w *world) {
 		if accepted {
 			taken++
 		}
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			var want domain.Code
 			switch {
 			case edits(i) && accepted:
@@ -363,13 +363,13 @@ func acceptedOrEdited(w *world) {
 			default:
 				want = domain.CodeBusy
 			}
-			if outcome.Err != nil {
-				w.refused(outcome.Err, want)
+			if result.Err != nil {
+				w.refused(result.Err, want)
 			} else if edits(i) == accepted {
 				w.Errorf("accepted is %v, and number %d got through, too", accepted, i)
 			}
 		}
-		if n := count(outcomes, func(o store.Outcome) bool { return o.Err == nil }); n != 1 {
+		if n := count(results, func(o store.Result) bool { return o.Err == nil }); n != 1 {
 			w.Errorf("%d got through", n)
 		}
 		if waiting, closed := len(w.waiting(id)), w.controlRequests(id).Close != nil; closed != accepted || (waiting == 0) != accepted {
@@ -396,7 +396,7 @@ func acceptedAgainstTheEnd(w *world) {
 	for round := range 40 {
 		id := w.resting(1)
 		ends := round%2 == 0
-		outcomes := w.promptsAtOnce(n, func(i int) store.Change {
+		results := w.promptsAtOnce(n, func(i int) store.Change {
 			switch {
 			case i != round%n:
 				return acceptedBlocks(id, 1, "r", "me")
@@ -406,15 +406,15 @@ func acceptedAgainstTheEnd(w *world) {
 			return generated(id, 2)
 		})
 		state := w.generations(id)[0].State
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			switch {
 			case i == round%n && ends && state == domain.GenerationAccepted:
-				w.refused(outcome.Err, domain.CodeStale)
+				w.refused(result.Err, domain.CodeStale)
 				overtaken++
 			case i == round%n || state == domain.GenerationAccepted:
-				w.must(outcome.Err)
+				w.must(result.Err)
 			default:
-				w.refused(outcome.Err, domain.CodeNoGeneration)
+				w.refused(result.Err, domain.CodeNoGeneration)
 			}
 		}
 		if got := w.log(id); count(got, func(e domain.Event) bool { return e.Type == domain.BlocksAcceptedType }) > 1 {

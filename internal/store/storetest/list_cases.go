@@ -175,21 +175,21 @@ func idempotentCreate(w *world) {
 		c.Create.Idempotency = &store.Idempotency{Key: key, BodyHash: []byte(c.Execution)}
 		return c
 	}
-	check := func(key string, changes []store.Change, outcomes []store.Outcome) {
+	check := func(key string, changes []store.Change, results []store.Result) {
 		w.Helper()
 		e, hash, err := w.s.ExecutionByKey(w.ctx, tenant, key)
 		w.must(err)
-		for i, outcome := range outcomes {
+		for i, result := range results {
 			_, err := w.s.Execution(w.ctx, tenant, changes[i].Execution)
 			if won := changes[i].Execution == e.ID; won {
-				w.must(outcome.Err)
+				w.must(result.Err)
 				w.must(err)
 				if string(hash) != string(e.ID) {
 					w.Errorf("the hash is of another body")
 				}
 				continue
 			}
-			w.refused(outcome.Err, domain.CodeConflict)
+			w.refused(result.Err, domain.CodeConflict)
 			w.refused(err, domain.CodeNotFound)
 		}
 	}
@@ -197,20 +197,20 @@ func idempotentCreate(w *world) {
 	for i := range changes {
 		changes[i] = try("at once")
 	}
-	check("at once", changes, atOnce(len(changes), func(i int) store.Outcome {
-		outcomes, err := w.replicas[i%2].Commit(w.ctx, changes[i:i+1])
+	check("at once", changes, atOnce(len(changes), func(i int) store.Result {
+		results, err := w.replicas[i%2].Commit(w.ctx, changes[i:i+1])
 		if err != nil {
 			w.Error(err)
-			return store.Outcome{}
+			return store.Result{}
 		}
-		return outcomes[0]
+		return results[0]
 	}))
 	for i := range changes {
 		changes[i] = try("in one batch")
 	}
-	outcomes, err := w.s.Commit(w.ctx, changes)
+	results, err := w.s.Commit(w.ctx, changes)
 	w.must(err)
-	check("in one batch", changes, outcomes)
+	check("in one batch", changes, results)
 	if page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{}); err != nil || len(page.Items) != 2 {
 		w.Errorf("%d executions, %v", len(page.Items), err)
 	}
@@ -218,14 +218,14 @@ func idempotentCreate(w *world) {
 	// Of two with one key the first has the id of an execution that is there: it is out, so the second must be in.
 	taken, free := try("second chance"), try("second chance")
 	taken.Execution = changes[0].Execution
-	if outcomes[0].Err != nil {
+	if results[0].Err != nil {
 		taken.Execution = w.create()
 	}
 	taken.Create.Execution.ID = taken.Execution
-	outcomes, err = w.s.Commit(w.ctx, []store.Change{taken, free})
+	results, err = w.s.Commit(w.ctx, []store.Change{taken, free})
 	w.must(err)
-	w.refused(outcomes[0].Err, domain.CodeConflict)
-	w.must(outcomes[1].Err)
+	w.refused(results[0].Err, domain.CodeConflict)
+	w.must(results[1].Err)
 }
 
 func keyPerTenant(w *world) {

@@ -80,12 +80,12 @@ func (m *modelled) commitBatch(t *rapid.T) {
 		c.Hits = slices.Repeat([]string{m.rule}, rapid.IntRange(0, 2).Draw(t, "hits"))
 		changes = append(changes, c)
 	}
-	outcomes, err := m.replicas[rapid.IntRange(0, 1).Draw(t, "store")].Commit(m.ctx, changes)
+	results, err := m.replicas[rapid.IntRange(0, 1).Draw(t, "store")].Commit(m.ctx, changes)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range changes {
-		m.settle(t, c, outcomes[i])
+		m.settle(t, c, results[i])
 	}
 }
 
@@ -104,12 +104,12 @@ func (m *modelled) change(t *rapid.T, id domain.ExecutionID, epoch int64) store.
 	return said(id, epoch, rapid.IntRange(0, 4).Draw(t, "events"))
 }
 
-func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
+func (m *modelled) settle(t *rapid.T, c store.Change, result store.Result) {
 	head, waiting := m.heads[c.Execution], m.prompts[c.Execution]
 	late := head.Terminal || c.Epoch != 0 && c.Epoch != head.Epoch
 	if late || c.Update != nil && len(c.DiscardPrompts) < len(waiting) {
-		if domain.CodeOf(outcome.Err) != domain.CodeStale {
-			t.Fatalf("%+v must be refused of %+v with the prompts %v: %v", c, head, waiting, outcome.Err)
+		if domain.CodeOf(result.Err) != domain.CodeStale {
+			t.Fatalf("%+v must be refused of %+v with the prompts %v: %v", c, head, waiting, result.Err)
 		}
 		return
 	}
@@ -125,8 +125,8 @@ func (m *modelled) settle(t *rapid.T, c store.Change, outcome store.Outcome) {
 	} else if head.Terminal {
 		m.prompts[c.Execution] = nil
 	}
-	if outcome.Err != nil || outcome.LastSeq != head.LastSeq {
-		t.Fatalf("%+v: %+v, want %+v", c, outcome, head)
+	if result.Err != nil || result.LastSeq != head.LastSeq {
+		t.Fatalf("%+v: %+v, want %+v", c, result, head)
 	}
 }
 

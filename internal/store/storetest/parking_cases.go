@@ -42,9 +42,9 @@ func parking(w *world) {
 	w.accepted(parked(id, nil))
 	w.acquire("two")
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
-	outcome := w.commit(store.Change{Execution: id, Notify: true})
-	if outcome.Err != nil || outcome.Owner != "" {
-		w.Errorf("%+v", outcome)
+	result := w.commit(store.Change{Execution: id, Notify: true})
+	if result.Err != nil || result.Owner != "" {
+		w.Errorf("%+v", result)
 	}
 	claimed := w.acquire("two", id)
 	if claimed[0].Epoch != 3 || claimed[0].Execution.Recovery != 0 {

@@ -42,7 +42,7 @@ func plainResults(w *world, others ...store.Change) map[string]plainResult {
 		}
 		names, batch = append(names, name), append(batch, c)
 	}
-	outcomes, err := w.s.Commit(w.ctx, append(batch, others...))
+	committed, err := w.s.Commit(w.ctx, append(batch, others...))
 	w.must(err)
 	inFeed := map[domain.ExecutionID]int{}
 	page, err := w.s.Feed(w.ctx, tenant, store.FeedCursor{}, 1000, math.MaxInt)
@@ -52,10 +52,10 @@ func plainResults(w *world, others ...store.Change) map[string]plainResult {
 	}
 	results := map[string]plainResult{}
 	for i, name := range names {
-		outcome, id := outcomes[i], batch[i].Execution
-		result := plainResult{LastSeq: outcome.LastSeq, Owner: outcome.Owner, Tenant: outcome.Tenant, InFeed: inFeed[id]}
-		if outcome.Err != nil {
-			result.Err = domain.CodeOf(outcome.Err)
+		one, id := committed[i], batch[i].Execution
+		result := plainResult{LastSeq: one.LastSeq, Owner: one.Owner, Tenant: one.Tenant, InFeed: inFeed[id]}
+		if one.Err != nil {
+			result.Err = domain.CodeOf(one.Err)
 		}
 		if head, err := w.s.Head(w.ctx, id); err == nil {
 			result.Head = head

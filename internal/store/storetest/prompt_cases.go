@@ -217,8 +217,8 @@ func promptsAreBounded(w *world) {
 	c := prompted(id, domain.WhenBusyEnqueue, "")
 	w.untouched(id, func() { w.refused(w.commit(c).Err, domain.CodeBusy) })
 	w.accepted(started(id, first, 1))
-	outcomes := w.promptsAtOnce(8, func(int) store.Change { return prompted(id, domain.WhenBusyInterrupt, "") })
-	w.oneOf(outcomes, domain.CodeBusy)
+	results := w.promptsAtOnce(8, func(int) store.Change { return prompted(id, domain.WhenBusyInterrupt, "") })
+	w.oneOf(results, domain.CodeBusy)
 	if n := len(w.waiting(id)); n != 100 {
 		w.Errorf("%d wait", n)
 	}
@@ -265,27 +265,27 @@ func promptsMoveOnce(w *world) {
 }
 
 // promptsAtOnce commits n changes at once, on both replicas.
-func (w *world) promptsAtOnce(n int, change func(i int) store.Change) []store.Outcome {
+func (w *world) promptsAtOnce(n int, change func(i int) store.Change) []store.Result {
 	w.Helper()
-	return atOnce(n, func(i int) store.Outcome {
-		outcomes, err := w.replicas[i%2].Commit(w.ctx, []store.Change{change(i)})
+	return atOnce(n, func(i int) store.Result {
+		results, err := w.replicas[i%2].Commit(w.ctx, []store.Change{change(i)})
 		if err != nil {
 			w.Error(err)
-			return store.Outcome{}
+			return store.Result{}
 		}
-		return outcomes[0]
+		return results[0]
 	})
 }
 
 // oneOf fails the test unless one was accepted and the others refused with code.
-func (w *world) oneOf(outcomes []store.Outcome, code domain.Code) {
+func (w *world) oneOf(results []store.Result, code domain.Code) {
 	w.Helper()
-	if n := count(outcomes, func(o store.Outcome) bool { return o.Err == nil }); n != 1 {
+	if n := count(results, func(o store.Result) bool { return o.Err == nil }); n != 1 {
 		w.Fatalf("%d were accepted", n)
 	}
-	for _, outcome := range outcomes {
-		if outcome.Err != nil {
-			w.refused(outcome.Err, code)
+	for _, result := range results {
+		if result.Err != nil {
+			w.refused(result.Err, code)
 		}
 	}
 }
@@ -297,20 +297,20 @@ func promptsAgainstTheEnd(w *world) {
 	for round := range 40 {
 		id := w.create()
 		status := []domain.Status{domain.StatusCompleted, domain.StatusIdle}[round%2]
-		outcomes := w.promptsAtOnce(6, func(i int) store.Change {
+		results := w.promptsAtOnce(6, func(i int) store.Change {
 			if i == round%6 {
 				return became(id, status)
 			}
 			return prompted(id, domain.WhenBusyEnqueue, "")
 		})
-		end := outcomes[round%6]
-		prompts := slices.Delete(slices.Clone(outcomes), round%6, round%6+1)
+		end := results[round%6]
+		prompts := slices.Delete(slices.Clone(results), round%6, round%6+1)
 		for i, prompt := range prompts {
 			if end.Err == nil && prompt.Err == nil && prompt.LastSeq < end.LastSeq {
-				w.Errorf("round %d: the execution became %s over prompt %d of %+v", round, status, i, outcomes)
+				w.Errorf("round %d: the execution became %s over prompt %d of %+v", round, status, i, results)
 			}
 		}
-		taken := count(prompts, func(o store.Outcome) bool { return o.Err == nil })
+		taken := count(prompts, func(o store.Result) bool { return o.Err == nil })
 		if n := len(w.waiting(id)); n != taken {
 			w.Errorf("round %d: %d prompts were taken in, %d wait", round, taken, n)
 		}
@@ -343,9 +343,9 @@ func promptOnce(w *world) {
 		for i := range changes {
 			changes[i] = prompted(id, domain.WhenBusyEnqueue, key)
 		}
-		outcomes := w.promptsAtOnce(len(changes), func(i int) store.Change { return changes[i] })
-		w.oneOf(outcomes, domain.CodeConflict)
-		won := slices.IndexFunc(outcomes, func(o store.Outcome) bool { return o.Err == nil })
+		results := w.promptsAtOnce(len(changes), func(i int) store.Change { return changes[i] })
+		w.oneOf(results, domain.CodeConflict)
+		won := slices.IndexFunc(results, func(o store.Result) bool { return o.Err == nil })
 		p, hash, err := w.s.PromptByKey(w.ctx, id, key)
 		w.must(err)
 		if want := changes[won].Prompt.Prompt.ID; p.ID != want || string(hash) != string(want) {

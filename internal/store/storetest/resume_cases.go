@@ -63,16 +63,16 @@ func oneOfManyResumes(w *world) {
 				}
 				changes = append(changes, continuing(tenant, "a", fmt.Sprint((n+2*sessions)%sessions)))
 			}
-			outcomes, err := w.replicas[i%len(w.replicas)].Commit(w.ctx, changes)
+			results, err := w.replicas[i%len(w.replicas)].Commit(w.ctx, changes)
 			if err != nil {
 				w.Error(err)
 				return
 			}
-			for j, outcome := range outcomes {
-				if outcome.Err == nil {
+			for j, result := range results {
+				if result.Err == nil {
 					created[i] = append(created[i], changes[j])
-				} else if domain.CodeOf(outcome.Err) != domain.CodeNotResumable {
-					w.Error(outcome.Err)
+				} else if domain.CodeOf(result.Err) != domain.CodeNotResumable {
+					w.Error(result.Err)
 				}
 			}
 		})

@@ -245,10 +245,10 @@ func hitsAreCounted(w *world) {
 	if got, err := w.s.PermissionRule(w.ctx, "other", foreign.ID); err != nil || got.Hits != 0 {
 		w.Errorf("another tenant's rule: %+v, %v", got, err)
 	}
-	outcomes, err := w.s.Commit(w.ctx, []store.Change{hit(one, global.ID), hit(two, global.ID, theirs.ID), hit(w.create(), global.ID)})
+	results, err := w.s.Commit(w.ctx, []store.Change{hit(one, global.ID), hit(two, global.ID, theirs.ID), hit(w.create(), global.ID)})
 	w.must(err)
-	for _, outcome := range outcomes {
-		w.must(outcome.Err)
+	for _, result := range results {
+		w.must(result.Err)
 	}
 	check(global, 5)
 	check(theirs, 1)

@@ -49,20 +49,20 @@ func (w *world) refused(err error, code domain.Code) {
 	}
 }
 
-// commit writes one change and returns its outcome.
-func (w *world) commit(c store.Change) store.Outcome {
+// commit writes one change and returns its result.
+func (w *world) commit(c store.Change) store.Result {
 	w.Helper()
-	outcomes, err := w.s.Commit(w.ctx, []store.Change{c})
+	results, err := w.s.Commit(w.ctx, []store.Change{c})
 	w.must(err)
-	return outcomes[0]
+	return results[0]
 }
 
 // accepted writes one change, which must be accepted.
 func (w *world) accepted(c store.Change) int64 {
 	w.Helper()
-	outcome := w.commit(c)
-	w.must(outcome.Err)
-	return outcome.LastSeq
+	result := w.commit(c)
+	w.must(result.Err)
+	return result.LastSeq
 }
 
 // creation is a change that creates an execution, driven by replica "one", with event 1.
@@ -92,10 +92,10 @@ func (w *world) createMany(n int) []domain.ExecutionID {
 		ids[i] = domain.ExecutionID(newID())
 		changes[i] = creation(ids[i])
 	}
-	outcomes, err := w.s.Commit(w.ctx, changes)
+	results, err := w.s.Commit(w.ctx, changes)
 	w.must(err)
-	for _, outcome := range outcomes {
-		w.must(outcome.Err)
+	for _, result := range results {
+		w.must(result.Err)
 	}
 	return ids
 }
