@@ -266,12 +266,12 @@ func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 // drain notifies clients first, then lets sessions hand off.
 func (a *App) drain() error {
 	slog.Info("draining", "live", a.manager.Live())
-	failpoint.Hit(failpoint.ServerDraining)
+	failpoint.Hit(failpoint.BeforeDrain)
 	a.server.Drain()
 	ctx, cancel := context.WithTimeout(context.Background(), a.config.drain())
 	defer cancel()
 	err := a.manager.Drain(ctx)
-	failpoint.Hit(failpoint.ServerDrained)
+	failpoint.Hit(failpoint.AfterDrain)
 	return err
 }
 

@@ -80,9 +80,9 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	if rule != nil {
 		decision.RuleID = rule.ID
 	}
-	failpoint.Hit(failpoint.WishBeforeDecision)
+	failpoint.Hit(failpoint.BeforeDecisionRequest)
 	_, err = s.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
-	failpoint.Hit(failpoint.WishDecisionWritten)
+	failpoint.Hit(failpoint.AfterDecisionRequest)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
 	}

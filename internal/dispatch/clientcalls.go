@@ -24,12 +24,12 @@ func (m *Manager) AnswerClient(
 	record := audit.Execution("toolCall.answered", execution, answer.By, audit.ByAPI)
 	record.Subject = toolCallID
 	answer.Output, answer.Error = m.masker.MaskString(answer.Output), m.masker.MaskString(answer.Error)
-	failpoint.Hit(failpoint.WishBeforeAnswer)
+	failpoint.Hit(failpoint.BeforeAnswerRequest)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: toolCallID, Answer: answer},
 		Audit: []domain.AuditRecord{record},
 	})
-	failpoint.Hit(failpoint.WishAnswerWritten)
+	failpoint.Hit(failpoint.AfterAnswerRequest)
 	rows, lookup := m.store.ClientCalls(ctx, id, toolCallID)
 	switch {
 	case lookup != nil:

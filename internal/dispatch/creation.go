@@ -47,7 +47,7 @@ func (m *Manager) Start(
 	if err != nil {
 		return m.notStarted(ctx, tenant, key, err)
 	}
-	failpoint.Hit(failpoint.SessionAdmitted)
+	failpoint.Hit(failpoint.BeforeCreation)
 	written := s.Create(&creation)
 	_, err = m.log.CommitOr(ctx, creation, func(_ store.Result, err error) { m.createdLate(ctx, s, key, err) })
 	switch {
@@ -58,7 +58,7 @@ func (m *Manager) Start(
 		return m.notStarted(ctx, tenant, key, err)
 	}
 	written()
-	failpoint.Hit(failpoint.SessionCreated)
+	failpoint.Hit(failpoint.AfterCreation)
 	execution.LastSeq = 1
 	go m.drive(s)
 	return execution, false, nil

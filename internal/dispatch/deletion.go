@@ -120,7 +120,7 @@ func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
 }
 
 func (m *Manager) removePortion(ctx context.Context, id domain.ExecutionID) (progress bool, err error) {
-	failpoint.Hit(failpoint.SessionRemoving)
+	failpoint.Hit(failpoint.BeforeRemoval)
 	removal, err := m.store.Remove(ctx, id)
 	if removal == store.RemovalComplete {
 		m.log.Forget(id) // whoever waits for it looks again

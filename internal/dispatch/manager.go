@@ -164,7 +164,7 @@ func (m *Manager) dismiss(s *sessions.Session) {
 
 // Left implements [sessions.Dispatcher].
 func (m *Manager) Left(s *sessions.Session) {
-	failpoint.Hit(failpoint.SessionLeft)
+	failpoint.Hit(failpoint.AfterSession)
 	execution := s.Execution()
 	m.mu.Lock()
 	defer m.mu.Unlock()

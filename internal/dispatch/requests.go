@@ -56,7 +56,7 @@ func (m *Manager) takePrompt(
 		return domain.QueuedPrompt{}, false, domain.Errorf(domain.CodeSecretExposed, "The options hold the value of a secret, which cannot be masked there.")
 	}
 	prompt.Execution, prompt.By, prompt.Created = id, by, time.Now().UTC().Truncate(time.Microsecond)
-	failpoint.Hit(failpoint.WishBeforePrompt)
+	failpoint.Hit(failpoint.BeforePromptRequest)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
@@ -64,7 +64,7 @@ func (m *Manager) takePrompt(
 		})},
 		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})
-	failpoint.Hit(failpoint.WishPromptWritten)
+	failpoint.Hit(failpoint.AfterPromptRequest)
 	if err == nil {
 		return prompt, false, nil
 	}
@@ -116,12 +116,12 @@ func (m *Manager) Resume(
 	if mode == domain.ResumeLoad && execution.Cause == domain.CauseProcessGone && execution.AgentSession == "" {
 		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
 	}
-	failpoint.Hit(failpoint.WishBeforeResume)
+	failpoint.Hit(failpoint.BeforeResumeRequest)
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Resume: &store.ResumeRequest{Mode: mode, By: by},
 		Audit: []domain.AuditRecord{audit.Execution("execution.resumed", execution, by, audit.ByAPI)},
 	})
-	failpoint.Hit(failpoint.WishResumeWritten)
+	failpoint.Hit(failpoint.AfterResumeRequest)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		err = domain.Errorf(domain.CodeNotInterrupted, "The execution is not interrupted: it has ended.")
 	}
@@ -159,11 +159,11 @@ func (m *Manager) end(
 		return execution, EndedOtherwise(execution, wanted)
 	}
 	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
-	failpoint.Hit(failpoint.WishBeforeEnd)
+	failpoint.Hit(failpoint.BeforeEndRequest)
 	if _, err := m.log.Commit(ctx, wish); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown)) {
 		return execution, err
 	}
-	failpoint.Hit(failpoint.WishEndWritten)
+	failpoint.Hit(failpoint.AfterEndRequest)
 	execution, err = m.store.Execution(ctx, tenant, execution.ID)
 	if err == nil && execution.Status.Terminal() {
 		err = EndedOtherwise(execution, wanted)

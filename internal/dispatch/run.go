@@ -215,7 +215,7 @@ func (m *Manager) letGo(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	err := m.store.Release(ctx, m.replica)
-	failpoint.Hit(failpoint.LeaseReleased)
+	failpoint.Hit(failpoint.AfterRelease)
 	if err != nil {
 		return err
 	}

@@ -254,14 +254,14 @@ func (l *Log) take() []*request {
 
 func (l *Log) commit(ctx context.Context, batch []*request) {
 	changes := stamped(batch, time.Now())
-	failpoint.Hit(failpoint.LogTaken)
+	failpoint.Hit(failpoint.BeforeBatch)
 	outcomes, err := l.storeCommit(ctx, changes)
 	if err != nil {
 		l.failed.Store(time.Now().UnixNano())
 	} else {
 		l.failed.Store(0)
 	}
-	failpoint.Hit(failpoint.LogCommitted)
+	failpoint.Hit(failpoint.AfterBatch)
 	if err != nil && len(batch) > 1 && separable(err) {
 		slog.Warn("batch failed, committing its changes one by one", "changes", len(batch), "error", err)
 		for _, r := range batch {
@@ -278,9 +278,9 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 		if outcomes[i].Err == nil && !outcomes[i].Repeated {
 			l.publish(changes[i], outcomes[i])
 		}
-		failpoint.Hit(failpoint.LogPublished)
+		failpoint.Hit(failpoint.AfterPublish)
 		r.finish(result{outcome: outcomes[i]})
-		failpoint.Hit(failpoint.LogAnswered)
+		failpoint.Hit(failpoint.AfterAnswer)
 	}
 }
 

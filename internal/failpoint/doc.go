@@ -2,29 +2,27 @@
 //
 // # Model
 //
-// A crash does harm between two things that belong together: a commit and the answer to it, a process and the line that
-// tells of it. Chance rarely hits such a gap, and never twice. So each gap has a [Name] and a call of [Hit] in it, and a
-// test walks through all names: it starts a server that dies at that moment, starts it again, and looks whether every
-// promise still holds.
+// A crash does harm between two steps that belong together: a commit and the answer to it, or the start of a process and the event that
+// reports it. Chance rarely hits such a gap, and never twice. So each gap has a [Name], before.EVENT or after.EVENT, and a call of [Hit].
+// A test takes each name in turn: it starts a server that dies there, starts it again, and checks that every promise still holds.
 //
 // # Use
 //
-// Without the build tag failpoints, Hit is an empty function that is inlined: no instruction is left of it in the binary,
-// and nothing can arm it. With the tag, cmd/server reads two variables of the environment:
+// Without the build tag failpoints, Hit is an empty function that the compiler inlines, and nothing can arm it. With the tag, cmd/server
+// reads two variables of the environment:
 //
-//	SIGNOFF_TEST_FAILPOINT=name       the first time that name is reached, the process kills itself
-//	SIGNOFF_TEST_FAILPOINT=name:3     the third time
-//	SIGNOFF_TEST_FAILPOINT_LOG=file   each name is appended to the file when this process reaches it first
+//	SIGNOFF_TEST_FAILPOINT=name       the process kills itself when it reaches that name for the first time
+//	SIGNOFF_TEST_FAILPOINT=name:3     for the third time
+//	SIGNOFF_TEST_FAILPOINT_LOG=file   the process appends each name to the file when it reaches it for the first time
 //
-// The kill is SIGKILL: no deferred call runs, no buffer is written, as when the machine loses its power, but for what the
-// kernel holds. Only the server itself can die here. Supervisors of commands are other processes and are never armed.
+// The kill is SIGKILL: no deferred call runs and no buffer is written. It is like a power failure, except that the kernel keeps the data
+// that it has. Only the server itself dies here. Supervisors of commands are other processes and are never armed.
 //
-// A new gap takes a line in names.go and a line where it is: each name stands in exactly one place, so that a test knows
-// what it has tried. A rule of the house keeps that.
+// A new gap takes a line in names.go and a line in the gap. Each name stands in exactly one place, so that a test knows which gap it has
+// tried; a test of the house checks that.
 //
 // # Limits
 //
-// A name says where a process died, and not what it had done before: "store.committed" is passed by every transaction of
-// the server, so its count differs from run to run. Where several goroutines pass at once, the others go on for the
-// moment that the kernel takes.
+// A name says where a process died, and not what it had done before: every transaction of the server passes "after.store.commit", so its
+// count differs from run to run. If several goroutines pass at once, the others continue until the kernel has killed them.
 package failpoint

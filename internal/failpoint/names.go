@@ -1,196 +1,184 @@
 package failpoint
 
-import "slices"
-
-// Name is a moment at which a server may die.
-type Name string
-
-// The names, each with the one place in which it stands.
-const (
-	// The steps of a batch, each before it is taken, in their order.
-	StoreTakeKeys          Name = "store.takeKeys"
-	StoreCreateExecutions  Name = "store.createExecutions"
-	StoreCreateHeads       Name = "store.createHeads"
-	StoreResolveApprovals  Name = "store.resolveApprovals"
-	StoreTakeHeads         Name = "store.takeHeads"
-	StoreAdmitPrompts      Name = "store.admitPrompts"
-	StoreAdmitResumes      Name = "store.admitResumes"
-	StoreAdmitAnswers      Name = "store.admitAnswers"
-	StoreAdmitAcceptances  Name = "store.admitAcceptances"
-	StoreMovePrompts       Name = "store.movePrompts"
-	StoreLoseNothing       Name = "store.loseNothing"
-	StoreAppendEvents      Name = "store.appendEvents"
-	StoreTellWebhooks      Name = "store.tellWebhooks"
-	StoreAppendFeed        Name = "store.appendFeed"
-	StoreUpdateExecutions  Name = "store.updateExecutions"
-	StoreAskApprovals      Name = "store.askApprovals"
-	StoreRememberRules     Name = "store.rememberRules"
-	StoreCountHits         Name = "store.countHits"
-	StoreAskClients        Name = "store.askClients"
-	StoreCloseClients      Name = "store.closeClients"
-	StoreKeepAnswers       Name = "store.keepAnswers"
-	StoreCancelClients     Name = "store.cancelClients"
-	StoreAddGenerations    Name = "store.addGenerations"
-	StoreAcceptGenerations Name = "store.acceptGenerations"
-	StoreCancelGenerations Name = "store.cancelGenerations"
-	StoreQueuePrompts      Name = "store.queuePrompts"
-	StoreKeepWishes        Name = "store.keepWishes"
-	StoreAppendDebug       Name = "store.appendDebug"
-	StoreAppendAudit       Name = "store.appendAudit"
-
-	// Every transaction of the server, but for those that are one statement: a batch of plain changes on Postgres.
-	StoreBeforeCommit   Name = "store.beforeCommit"
-	StoreCommitted      Name = "store.committed"
-	StoreBeforePlain    Name = "store.beforePlain"
-	StorePlainCommitted Name = "store.plainCommitted"
-
-	// The schema.
-	MigrateBegin          Name = "migrate.begin"
-	MigrateStatementsDone Name = "migrate.statementsDone"
-	MigrateFileDone       Name = "migrate.fileDone"
-	MigrateDone           Name = "migrate.done"
-
-	// The first token: the file comes before the key.
-	KeysBeforeFile   Name = "keys.beforeFile"
-	KeysBeforeRename Name = "keys.beforeRename"
-	KeysFileWritten  Name = "keys.fileWritten"
-	KeysCreated      Name = "keys.created"
-
-	// The right to drive, and what is driven under it.
-	LeaseBeforeHeartbeat Name = "lease.beforeHeartbeat"
-	LeaseRenewed         Name = "lease.renewed"
-	LeaseBeforeSetAside  Name = "lease.beforeSetAside"
-	LeaseSetAside        Name = "lease.setAside"
-	LeaseBeforeClaim     Name = "lease.beforeClaim"
-	LeaseClaimed         Name = "lease.claimed"
-	LeaseBeforeRelease   Name = "lease.beforeRelease"
-	LeaseReleased        Name = "lease.released"
-	LeaseBeforeGiveBack  Name = "lease.beforeGiveBack"
-	LeaseGivenBack       Name = "lease.givenBack"
-
-	// The way of a change through the log.
-	LogTaken     Name = "log.taken"
-	LogCommitted Name = "log.committed"
-	LogPublished Name = "log.published"
-	LogAnswered  Name = "log.answered"
-
-	// Other moments in the life of a session.
-	SessionAdmitted     Name = "session.admitted"
-	SessionCreated      Name = "session.created"
-	SessionTakingUp     Name = "session.takingUp"
-	SessionRemembered   Name = "session.remembered"
-	SessionSettling     Name = "session.settling"
-	SessionBeforeExpiry Name = "session.beforeExpiry"
-	SessionExpired      Name = "session.expired"
-	SessionHandingOver  Name = "session.handingOver"
-	SessionReleasing    Name = "session.releasing"
-	SessionLeft         Name = "session.left"
-	SessionRemoving     Name = "session.removing"
-
-	// The agent of a session.
-	AgentOpening  Name = "agent.opening"
-	AgentOpened   Name = "agent.opened"
-	AgentPrompted Name = "agent.prompted"
-	AgentReturned Name = "agent.returned"
-	AgentClosing  Name = "agent.closing"
-	AgentClosed   Name = "agent.closed"
-
-	// What our own tools do.
-	ToolBeforeRun    Name = "tool.beforeRun"
-	ToolRan          Name = "tool.ran"
-	ToolBeforeFiles  Name = "tool.beforeFiles"
-	ToolFilesChanged Name = "tool.filesChanged"
-
-	// The supervisor of a command or an agent, as its server sees it.
-	SandboxBeforeSpawn  Name = "sandbox.beforeSpawn"
-	SandboxSpawned      Name = "sandbox.spawned"
-	SandboxOrdered      Name = "sandbox.ordered"
-	SandboxCommandEnded Name = "sandbox.commandEnded"
-	SandboxProcessRuns  Name = "sandbox.processRuns"
-
-	// What people want of an execution.
-	WishBeforePrompt    Name = "wish.beforePrompt"
-	WishPromptWritten   Name = "wish.promptWritten"
-	WishBeforeEnd       Name = "wish.beforeEnd"
-	WishEndWritten      Name = "wish.endWritten"
-	WishBeforeResume    Name = "wish.beforeResume"
-	WishResumeWritten   Name = "wish.resumeWritten"
-	WishBeforeAnswer    Name = "wish.beforeAnswer"
-	WishAnswerWritten   Name = "wish.answerWritten"
-	WishBeforeDecision  Name = "wish.beforeDecision"
-	WishDecisionWritten Name = "wish.decisionWritten"
-
-	// What was done and is not answered yet.
-	HTTPCreated   Name = "http.created"
-	HTTPDecided   Name = "http.decided"
-	HTTPPrompted  Name = "http.prompted"
-	HTTPCancelled Name = "http.cancelled"
-	HTTPClosed    Name = "http.closed"
-	HTTPResumed   Name = "http.resumed"
-	HTTPAnswered  Name = "http.answered"
-	HTTPDeleted   Name = "http.deleted"
-
-	// The end of a server in good order.
-	ServerDraining Name = "server.draining"
-	ServerDrained  Name = "server.drained"
+import (
+	"slices"
+	"strings"
 )
 
-var table = []Name{
-	StoreTakeKeys, StoreCreateExecutions, StoreCreateHeads, StoreResolveApprovals, StoreTakeHeads, StoreAdmitPrompts,
-	StoreAdmitResumes, StoreAdmitAnswers, StoreAdmitAcceptances, StoreMovePrompts, StoreLoseNothing, StoreAppendEvents,
-	StoreTellWebhooks, StoreAppendFeed, StoreUpdateExecutions, StoreAskApprovals, StoreRememberRules, StoreCountHits,
-	StoreAskClients, StoreCloseClients, StoreKeepAnswers, StoreCancelClients, StoreAddGenerations,
-	StoreAcceptGenerations, StoreCancelGenerations, StoreQueuePrompts, StoreKeepWishes, StoreAppendDebug,
-	StoreAppendAudit,
-	StoreBeforeCommit, StoreCommitted, StoreBeforePlain, StorePlainCommitted,
-	MigrateBegin, MigrateStatementsDone, MigrateFileDone, MigrateDone,
-	KeysBeforeFile, KeysBeforeRename, KeysFileWritten, KeysCreated,
-	LeaseBeforeHeartbeat, LeaseRenewed, LeaseBeforeSetAside, LeaseSetAside, LeaseBeforeClaim, LeaseClaimed, LeaseBeforeRelease, LeaseReleased,
-	LeaseBeforeGiveBack, LeaseGivenBack,
-	LogTaken, LogCommitted, LogPublished, LogAnswered,
-	SessionAdmitted, SessionCreated, SessionTakingUp, SessionRemembered, SessionSettling, SessionBeforeExpiry,
-	SessionExpired, SessionHandingOver, SessionReleasing, SessionLeft, SessionRemoving,
-	AgentOpening, AgentOpened, AgentPrompted, AgentReturned, AgentClosing, AgentClosed,
-	ToolBeforeRun, ToolRan, ToolBeforeFiles, ToolFilesChanged,
-	SandboxBeforeSpawn, SandboxSpawned, SandboxOrdered, SandboxCommandEnded, SandboxProcessRuns,
-	WishBeforePrompt, WishPromptWritten, WishBeforeEnd, WishEndWritten, WishBeforeResume, WishResumeWritten,
-	WishBeforeAnswer, WishAnswerWritten, WishBeforeDecision, WishDecisionWritten,
-	HTTPCreated, HTTPDecided, HTTPPrompted, HTTPCancelled, HTTPClosed, HTTPResumed, HTTPAnswered, HTTPDeleted,
-	ServerDraining, ServerDrained,
+// Name is a moment at which a server may die: before.EVENT or after.EVENT.
+type Name string
+
+// Event is the name without the moment, such as store.commit.
+func (n Name) Event() string {
+	_, event, _ := strings.Cut(string(n), ".")
+	return event
 }
 
-// events are those around whose commit a session may die. Each has a name before and one after; see [Before] and [After].
-var events = []string{
+// Names are made here alone, and each stands in one place of the code.
+var (
+	// The steps of a batch, in their order.
+	BeforeTakeKeys             = before("store.takeKeys")
+	BeforeCreateExecutions     = before("store.createExecutions")
+	BeforeCreateHeads          = before("store.createHeads")
+	BeforeResolveApprovals     = before("store.resolveApprovals")
+	BeforeTakeHeads            = before("store.takeHeads")
+	BeforeAdmitPrompts         = before("store.admitPrompts")
+	BeforeAdmitResumes         = before("store.admitResumes")
+	BeforeAdmitAnswers         = before("store.admitAnswers")
+	BeforeAdmitAcceptances     = before("store.admitAcceptances")
+	BeforeMovePrompts          = before("store.movePrompts")
+	BeforeRefuseLosses         = before("store.refuseLosses")
+	BeforeAppendEvents         = before("store.appendEvents")
+	BeforeInsertDeliveries     = before("store.insertDeliveries")
+	BeforeAppendFeed           = before("store.appendFeed")
+	BeforeUpdateExecutions     = before("store.updateExecutions")
+	BeforeAskApprovals         = before("store.askApprovals")
+	BeforeRememberRules        = before("store.rememberRules")
+	BeforeCountHits            = before("store.countHits")
+	BeforeAskClients           = before("store.askClients")
+	BeforeCloseClients         = before("store.closeClients")
+	BeforeStoreAnswers         = before("store.storeAnswers")
+	BeforeCancelClients        = before("store.cancelClients")
+	BeforeAddGenerations       = before("store.addGenerations")
+	BeforeAcceptGenerations    = before("store.acceptGenerations")
+	BeforeCancelGenerations    = before("store.cancelGenerations")
+	BeforeQueuePrompts         = before("store.queuePrompts")
+	BeforeWriteControlRequests = before("store.writeControlRequests")
+	BeforeAppendDebug          = before("store.appendDebug")
+	BeforeAppendAudit          = before("store.appendAudit")
+
+	// Every transaction of the server. A batch of plain changes on Postgres is one statement, with names of its own.
+	BeforeCommit      = before("store.commit")
+	AfterCommit       = after("store.commit")
+	BeforePlainCommit = before("store.plainCommit")
+	AfterPlainCommit  = after("store.plainCommit")
+
+	// The schema, and each file of it.
+	BeforeMigration       = before("migrate.schema")
+	BeforeMigrationCommit = before("migrate.fileCommit")
+	AfterMigrationCommit  = after("migrate.fileCommit")
+	AfterMigration        = after("migrate.schema")
+
+	// The first token: the file comes before the key.
+	BeforeTokenFile   = before("keys.writeToken")
+	BeforeTokenRename = before("keys.renameToken")
+	AfterTokenFile    = after("keys.writeToken")
+	AfterTokenKey     = after("keys.createKey")
+
+	// The lease of a replica, and the executions that it drives.
+	BeforeRenewal          = before("lease.renew")
+	AfterRenewal           = after("lease.renew")
+	BeforeSetAside         = before("lease.setAside")
+	AfterSetAside          = after("lease.setAside")
+	BeforeAcquire          = before("lease.acquire")
+	AfterAcquire           = after("lease.acquire")
+	BeforeRelease          = before("lease.release")
+	AfterRelease           = after("lease.release")
+	BeforeReleaseExecution = before("lease.releaseExecution")
+	AfterReleaseExecution  = after("lease.releaseExecution")
+
+	// A batch of changes on its way through the log.
+	BeforeBatch  = before("log.commit")
+	AfterBatch   = after("log.commit")
+	AfterPublish = after("log.publish")
+	AfterAnswer  = after("log.answer")
+
+	// A session, beside the events around which it may die: see [Before].
+	BeforeCreation       = before("session.create")
+	AfterCreation        = after("session.create")
+	BeforeRecovery       = before("session.recover")
+	AfterRecovery        = after("session.recover")
+	BeforeDecision       = before("session.decision")
+	BeforeExpiry         = before("session.expire")
+	AfterExpiry          = after("session.expire")
+	BeforeHandOff        = before("session.handOff")
+	BeforeSessionRelease = before("session.release")
+	AfterSession         = after("session.drive")
+	BeforeRemoval        = before("session.remove")
+
+	// The agent of a session.
+	BeforeAgentOpen   = before("agent.open")
+	AfterAgentOpen    = after("agent.open")
+	BeforeAgentPrompt = before("agent.prompt")
+	AfterAgentPrompt  = after("agent.prompt")
+	BeforeAgentClose  = before("agent.close")
+	AfterAgentClose   = after("agent.close")
+
+	// The tools of the internal agent.
+	BeforeToolRun    = before("tool.run")
+	AfterToolRun     = after("tool.run")
+	BeforeFileChange = before("tool.changeFiles")
+	AfterFileChange  = after("tool.changeFiles")
+
+	// The supervisor of a command or an agent, as its server sees it.
+	BeforeSpawn       = before("sandbox.spawn")
+	AfterSpawn        = after("sandbox.spawn")
+	AfterStartOrder   = after("sandbox.orderStart")
+	AfterCommand      = after("sandbox.command")
+	AfterProcessStart = after("sandbox.startProcess")
+
+	// A control request of a client.
+	BeforePromptRequest   = before("request.prompt")
+	AfterPromptRequest    = after("request.prompt")
+	BeforeEndRequest      = before("request.end")
+	AfterEndRequest       = after("request.end")
+	BeforeResumeRequest   = before("request.resume")
+	AfterResumeRequest    = after("request.resume")
+	BeforeAnswerRequest   = before("request.answer")
+	AfterAnswerRequest    = after("request.answer")
+	BeforeDecisionRequest = before("request.decide")
+	AfterDecisionRequest  = after("request.decide")
+
+	// A request that was carried out, and whose answer was not sent yet.
+	AfterHTTPCreate = after("http.create")
+	AfterHTTPDecide = after("http.decide")
+	AfterHTTPPrompt = after("http.prompt")
+	AfterHTTPCancel = after("http.cancel")
+	AfterHTTPClose  = after("http.close")
+	AfterHTTPResume = after("http.resume")
+	AfterHTTPAnswer = after("http.answer")
+	AfterHTTPDelete = after("http.delete")
+
+	// The orderly end of a server.
+	BeforeDrain = before("server.drain")
+	AfterDrain  = after("server.drain")
+)
+
+// committed are the events around whose commit a session may die.
+var committed = []string{
 	"execution.initializing", "execution.interrupted", "execution.ended", "agent.started",
 	"turn.started", "turn.continued", "turn.ended", "message.delta",
 	"toolCall.requested", "toolCall.started", "toolCall.updated", "toolCall.completed",
 	"approval.requested", "approval.resolved",
 }
 
-// before and after hold the names of the events.
-var before, after = around("before."), around("after.")
+var beforeEvent, afterEvent = each(before), each(after)
 
-func around(moment string) map[string]Name {
-	names := map[string]Name{}
-	for _, event := range events {
-		names[event] = Name(moment + event)
-	}
-	return names
-}
+// Before is the moment at which a session is about to commit an event. It is empty, and Hit ignores it, for an event around whose commit
+// no session dies.
+func Before(event string) Name { return beforeEvent[event] }
 
-// Before is the moment at which a session is about to commit an event: who dies there has done nothing. An event around which nobody
-// dies has no name, and Hit ignores that.
-func Before(event string) Name { return before[event] }
-
-// After is the moment at which a session has committed an event, before anybody who waits for it is answered: who dies there has done
-// it, and told nobody.
-func After(event string) Name { return after[event] }
+// After is the moment at which a session has committed an event and has answered nobody who waits for it.
+func After(event string) Name { return afterEvent[event] }
 
 // All lists the names.
-func All() []Name {
-	all := slices.Clone(table)
-	for _, event := range events {
-		all = append(all, before[event], after[event])
+func All() []Name { return slices.Clone(all) }
+
+// all is filled while the names are made.
+var all []Name
+
+func before(event string) Name { return add("before." + event) }
+func after(event string) Name  { return add("after." + event) }
+
+func add(name string) Name {
+	all = append(all, Name(name))
+	return Name(name)
+}
+
+func each(moment func(event string) Name) map[string]Name {
+	names := map[string]Name{}
+	for _, event := range committed {
+		names[event] = moment(event)
 	}
-	return all
+	return names
 }

@@ -27,15 +27,15 @@ func victim(spec, log, hits string) {
 	}
 	n, _ := strconv.Atoi(hits)
 	for range n {
-		Hit(StoreTakeHeads)
-		Hit(LogTaken)
+		Hit(BeforeTakeHeads)
+		Hit(BeforeBatch)
 	}
 	os.Exit(0)
 }
 
 // TestKill hits two names in turn.
 func TestKill(t *testing.T) {
-	both := []Name{StoreTakeHeads, LogTaken}
+	both := []Name{BeforeTakeHeads, BeforeBatch}
 	for _, c := range []struct {
 		spec   string
 		hits   int
@@ -43,12 +43,12 @@ func TestKill(t *testing.T) {
 		log    []Name
 	}{
 		{"", 1, false, both},
-		{string(StoreTakeHeads), 1, true, both[:1]},
-		{string(LogTaken), 1, true, both},
-		{string(LogTaken) + ":1", 1, true, both},
-		{string(StoreTakeHeads) + ":3", 2, false, both},
-		{string(StoreTakeHeads) + ":3", 3, true, both},
-		{string(LogAnswered), 3, false, both},
+		{string(BeforeTakeHeads), 1, true, both[:1]},
+		{string(BeforeBatch), 1, true, both},
+		{string(BeforeBatch) + ":1", 1, true, both},
+		{string(BeforeTakeHeads) + ":3", 2, false, both},
+		{string(BeforeTakeHeads) + ":3", 3, true, both},
+		{string(AfterAnswer), 3, false, both},
 	} {
 		log := filepath.Join(t.TempDir(), "log")
 		err := exec.Command(os.Args[0], "__victim", c.spec, log, strconv.Itoa(c.hits)).Run()
@@ -68,7 +68,7 @@ func TestKill(t *testing.T) {
 }
 
 func TestArmRefuses(t *testing.T) {
-	for _, spec := range []string{"nothing", "nothing:1", ":1", string(LogTaken) + ":0", string(LogTaken) + ":-1", string(LogTaken) + ":x", string(LogTaken) + ":"} {
+	for _, spec := range []string{"nothing", "nothing:1", ":1", string(BeforeBatch) + ":0", string(BeforeBatch) + ":-1", string(BeforeBatch) + ":x", string(BeforeBatch) + ":"} {
 		if err := Arm(spec, ""); err == nil {
 			t.Errorf("%q was taken", spec)
 		}

@@ -75,7 +75,7 @@ func (s *Server) decideApproval(ctx context.Context, request decideApproval) (re
 	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI
 	answer.Reason = s.masker.MaskString(answer.Reason)
 	approval, err := s.approvals.Decide(ctx, by.Tenant, id, answer)
-	failpoint.Hit(failpoint.HTTPDecided)
+	failpoint.Hit(failpoint.AfterHTTPDecide)
 	if err != nil {
 		return nil, overApproval(approval, err)
 	}

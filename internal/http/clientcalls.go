@@ -27,7 +27,7 @@ func (s *Server) answerToolCall(ctx context.Context, request answerToolCall) (re
 		return nil, err
 	}
 	call, err := s.sessions.AnswerClient(ctx, by.Tenant, id, request.Body.ToolCallId, answer)
-	failpoint.Hit(failpoint.HTTPAnswered)
+	failpoint.Hit(failpoint.AfterHTTPAnswer)
 	if err != nil {
 		return nil, overCall(ctx, call, err)
 	}

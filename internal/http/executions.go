@@ -36,7 +36,7 @@ func (s *Server) createExecution(ctx context.Context, request createExecution) (
 		return nil, err
 	}
 	execution, replayed, err := s.sessions.Start(ctx, by.Tenant, by.Actor, admitted, key)
-	failpoint.Hit(failpoint.HTTPCreated)
+	failpoint.Hit(failpoint.AfterHTTPCreate)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
-	failpoint.Hit(failpoint.HTTPCancelled)
+	failpoint.Hit(failpoint.AfterHTTPCancel)
 	return s.ending(ctx, id, execution, err, wait, domain.StatusCancelled)
 }
 
@@ -177,7 +177,7 @@ func (s *Server) closeExecution(ctx context.Context, request closeExecution) (re
 	}
 	by := who(ctx)
 	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
-	failpoint.Hit(failpoint.HTTPClosed)
+	failpoint.Hit(failpoint.AfterHTTPClose)
 	return s.ending(ctx, id, execution, err, wait, domain.StatusCompleted)
 }
 
@@ -219,7 +219,7 @@ func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (
 		return nil, err
 	}
 	execution, err := s.sessions.Resume(ctx, by.Tenant, id, request.Body.Mode, by.Actor)
-	failpoint.Hit(failpoint.HTTPResumed)
+	failpoint.Hit(failpoint.AfterHTTPResume)
 	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
 		return nil, domain.At("/mode", err)
 	}
@@ -247,7 +247,7 @@ func (s *Server) deleteExecution(ctx context.Context, request deleteExecution) (
 	}
 	by := who(ctx)
 	err = s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
-	failpoint.Hit(failpoint.HTTPDeleted)
+	failpoint.Hit(failpoint.AfterHTTPDelete)
 	if err != nil || wait == 0 {
 		return acceptedJSON(api.DeletedExecution{Id: request.ID}), err
 	}

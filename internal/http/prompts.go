@@ -29,7 +29,7 @@ func (s *Server) promptExecution(ctx context.Context, request promptExecution) (
 		Text: request.Body.Prompt, WhenBusy: api.Or(request.Body.WhenBusy, domain.WhenBusyEnqueue),
 		Options: options,
 	}, by.Actor, request.idempotency())
-	failpoint.Hit(failpoint.HTTPPrompted)
+	failpoint.Hit(failpoint.AfterHTTPPrompt)
 	if err != nil {
 		return nil, s.overExecution(ctx, id, err)
 	}

@@ -92,13 +92,13 @@ func FirstToken(ctx context.Context, s Store, path string) (made bool, err error
 	if err != nil {
 		return false, err
 	}
-	failpoint.Hit(failpoint.KeysBeforeFile)
+	failpoint.Hit(failpoint.BeforeTokenFile)
 	if err := writePrivate(path, token+"\n"); err != nil {
 		return false, err
 	}
-	failpoint.Hit(failpoint.KeysFileWritten)
+	failpoint.Hit(failpoint.AfterTokenFile)
 	err = s.CreateKey(ctx, key)
-	failpoint.Hit(failpoint.KeysCreated)
+	failpoint.Hit(failpoint.AfterTokenKey)
 	return true, err
 }
 
@@ -123,6 +123,6 @@ func writePrivate(path, content string) error {
 	if err != nil {
 		return err
 	}
-	failpoint.Hit(failpoint.KeysBeforeRename)
+	failpoint.Hit(failpoint.BeforeTokenRename)
 	return os.Rename(file.Name(), path)
 }

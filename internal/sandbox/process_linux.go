@@ -36,7 +36,7 @@ func (p plan) startProcess(ctx context.Context) (*Child, error) {
 		stderr.Close()
 		return nil, err
 	}
-	failpoint.Hit(failpoint.SandboxProcessRuns)
+	failpoint.Hit(failpoint.AfterProcessStart)
 	return c, nil
 }
 

@@ -91,7 +91,7 @@ func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) 
 	limited, stop := j.limit(ctx, p.StartLimit, timeout)
 	defer stop()
 	end, err := j.wait(limited)
-	failpoint.Hit(failpoint.SandboxCommandEnded)
+	failpoint.Hit(failpoint.AfterCommand)
 	j.disconnect()
 	return j.result(limited, end, err)
 }
@@ -171,12 +171,12 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	for _, one := range further {
 		supervisor.ExtraFiles = append(supervisor.ExtraFiles, one.theirs)
 	}
-	failpoint.Hit(failpoint.SandboxBeforeSpawn)
+	failpoint.Hit(failpoint.BeforeSpawn)
 	if err := supervisor.Start(); err != nil {
 		pipes.closeOurs()
 		return nil, err
 	}
-	failpoint.Hit(failpoint.SandboxSpawned)
+	failpoint.Hit(failpoint.AfterSpawn)
 	if p.Spawned != nil {
 		p.Spawned(supervisor.Process.Pid)
 	}
@@ -191,7 +191,7 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	}()
 	r.orders <- order{Start: &p}
 	go r.sendOrders()
-	failpoint.Hit(failpoint.SandboxOrdered)
+	failpoint.Hit(failpoint.AfterStartOrder)
 	return r, nil
 }
 

@@ -51,7 +51,7 @@ func (s *Session) decisions() (*draft, error) {
 // settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at
 // again.
 func (s *Session) settle(d *draft, c *call, row domain.Approval) {
-	failpoint.Hit(failpoint.SessionSettling)
+	failpoint.Hit(failpoint.BeforeDecision)
 	c.approval = nil
 	if row.Kind == domain.ApprovalUnknownOutcome {
 		s.resolve(d, c, row)

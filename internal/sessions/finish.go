@@ -278,7 +278,7 @@ func (s *Session) dropAnswered() bool {
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *Session) handOver() state {
-	failpoint.Hit(failpoint.SessionHandingOver)
+	failpoint.Hit(failpoint.BeforeHandOff)
 	s.turn.reaches(turnHandsOver)
 	deadline := time.NewTimer(s.deps.drainGrace)
 	defer deadline.Stop()
@@ -311,7 +311,7 @@ func (s *Session) giveBack() state {
 	if err := s.tellHeld(); err != nil {
 		return s.abandon(err)
 	}
-	failpoint.Hit(failpoint.SessionReleasing)
+	failpoint.Hit(failpoint.BeforeSessionRelease)
 	s.claim.released = true
 	return nil
 }

@@ -128,14 +128,14 @@ func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
 // WriteFiles writes nothing any more when the turn is over or the lease, be it that this process stood still meanwhile: somebody else may
 // have been told by then that nobody knows what came of the call.
 func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
-	failpoint.Hit(failpoint.ToolBeforeFiles)
+	failpoint.Hit(failpoint.BeforeFileChange)
 	err := h.workspace.Change(h.execution.Request.WorkingDirectory, changes, func() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return h.lease()
 	})
-	failpoint.Hit(failpoint.ToolFilesChanged)
+	failpoint.Hit(failpoint.AfterFileChange)
 	return err
 }
 
@@ -156,9 +156,9 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 	}
 	command.Denied = denied
 	masked := &maskedOutput{to: output, stream: secrets.NewStream(h.masker)}
-	failpoint.Hit(failpoint.ToolBeforeRun)
+	failpoint.Hit(failpoint.BeforeToolRun)
 	result, err := h.sandbox.Run(ctx, command, masked)
-	failpoint.Hit(failpoint.ToolRan)
+	failpoint.Hit(failpoint.AfterToolRun)
 	masked.close()
 	return result, err
 }

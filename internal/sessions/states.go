@@ -75,9 +75,9 @@ func (s *Session) beginToOpen() *opening {
 				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
 			}
 		}()
-		failpoint.Hit(failpoint.AgentOpening)
+		failpoint.Hit(failpoint.BeforeAgentOpen)
 		o.agent, o.err = s.deps.open(ctx, with)
-		failpoint.Hit(failpoint.AgentOpened)
+		failpoint.Hit(failpoint.AfterAgentOpen)
 	}()
 	return o
 }
@@ -297,7 +297,7 @@ func (s *Session) expire() state {
 		if err := end(c); err != nil {
 			return s.abandon(err)
 		}
-		failpoint.Hit(failpoint.SessionExpired)
+		failpoint.Hit(failpoint.AfterExpiry)
 	}
 	return s.sync
 }
@@ -310,7 +310,7 @@ func (s *Session) expireOne(c *call) error {
 	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
 	c.approval.Expires = &again
-	failpoint.Hit(failpoint.SessionBeforeExpiry)
+	failpoint.Hit(failpoint.BeforeExpiry)
 	return s.endWaiting(change)
 }
 
@@ -362,11 +362,11 @@ func (s *Session) closeAgent() {
 	if s.agent.open == nil {
 		return
 	}
-	failpoint.Hit(failpoint.AgentClosing)
+	failpoint.Hit(failpoint.BeforeAgentClose)
 	if err := s.agent.open.Close(); err != nil {
 		slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
 	}
-	failpoint.Hit(failpoint.AgentClosed)
+	failpoint.Hit(failpoint.AfterAgentClose)
 	s.agent.open, s.agent.exited = nil, false
 }
 

@@ -14,7 +14,7 @@ import (
 // takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
 func (s *Session) takeUp() state {
-	failpoint.Hit(failpoint.SessionTakingUp)
+	failpoint.Hit(failpoint.BeforeRecovery)
 	if broken, err := s.remember(); err != nil {
 		if broken {
 			return s.finish(failed(domain.FailureOf(err)))
@@ -25,7 +25,7 @@ func (s *Session) takeUp() state {
 		return s.waitOn
 	}
 	s.deps.dispatch.Recovered(s)
-	failpoint.Hit(failpoint.SessionRemembered)
+	failpoint.Hit(failpoint.AfterRecovery)
 	switch {
 	case s.control.requests.Cancel != nil:
 		return s.finish(s.cancellation())

@@ -174,9 +174,9 @@ func (s *Session) prompt() error {
 			close(gone)
 			_ = inbox.put(item{done: result}) // refused only where the session has left
 		}()
-		failpoint.Hit(failpoint.AgentPrompted)
+		failpoint.Hit(failpoint.BeforeAgentPrompt)
 		result.stop, result.err = agent.Prompt(ctx, h, prompt)
-		failpoint.Hit(failpoint.AgentReturned)
+		failpoint.Hit(failpoint.AfterAgentPrompt)
 	}()
 	return nil
 }

@@ -168,10 +168,10 @@ func (s *Store) alone(ctx context.Context, do func(ctx context.Context, conn *sq
 	}
 	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitLimit)
 	defer cancel()
-	failpoint.Hit(failpoint.StoreBeforePlain)
+	failpoint.Hit(failpoint.BeforePlainCommit)
 	if err := do(whole, conn); err != nil {
 		return s.dialect.fault(err, true), err
 	}
-	failpoint.Hit(failpoint.StorePlainCommitted)
+	failpoint.Hit(failpoint.AfterPlainCommit)
 	return permanent, nil
 }

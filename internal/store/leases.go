@@ -24,14 +24,14 @@ var neverText = strconv.Itoa(never)
 // the call, and stop its executions when it is over. On Postgres it has its own connection: behind a burst of commits on all others, a
 // renewal would come too late, and the replica would lose its executions.
 func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Duration) error {
-	failpoint.Hit(failpoint.LeaseBeforeHeartbeat)
+	failpoint.Hit(failpoint.BeforeRenewal)
 	if s.lease != nil {
 		s = s.lease
 	}
 	_, err := s.exec(ctx, "renew the lease", `
 		insert into replicas (id, lease_until_us, started_us) values ($1, now_us() + $2, now_us())
 		on conflict (id) do update set lease_until_us = excluded.lease_until_us`, text(string(replica)), ttl.Microseconds())
-	failpoint.Hit(failpoint.LeaseRenewed)
+	failpoint.Hit(failpoint.AfterRenewal)
 	return err
 }
 
@@ -71,7 +71,7 @@ func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 			return nil
 		}
 		n := 0
-		failpoint.Hit(failpoint.LeaseBeforeSetAside)
+		failpoint.Hit(failpoint.BeforeSetAside)
 		err = s.transact(ctx, "set aside what was lost", func(tx *sql.Tx) error {
 			all, err := collect(ctx, tx, scanOrphaned, found+` and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
 				order by h.owner limit `+strconv.Itoa(setAsideBatch)+s.dialect.skipLocked, text(string(replica)))
@@ -88,7 +88,7 @@ func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 				from v where h.execution_id = v.id`, args...)
 			return err
 		})
-		failpoint.Hit(failpoint.LeaseSetAside)
+		failpoint.Hit(failpoint.AfterSetAside)
 		if err != nil || n < setAsideBatch {
 			return err
 		}
@@ -158,7 +158,7 @@ func (s *Store) acquire(
 		given.rows = append(given.rows, []any{text(string(id)), text(string(replica))})
 	}
 	with, args := s.dialect.with(given)
-	failpoint.Hit(failpoint.LeaseBeforeClaim)
+	failpoint.Hit(failpoint.BeforeAcquire)
 	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
 		won, err := collect(ctx, tx, scanText, with+`, chosen as materialized (
 				select h.execution_id from execution_heads h where `+which+`
@@ -176,7 +176,7 @@ func (s *Store) acquire(
 		claimed, err = s.acquired(ctx, tx, won)
 		return err
 	})
-	failpoint.Hit(failpoint.LeaseClaimed)
+	failpoint.Hit(failpoint.AfterAcquire)
 	return claimed, err
 }
 
@@ -212,7 +212,7 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.Execut
 
 // Release ends a replica in good order: others may acquire its executions at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
-	failpoint.Hit(failpoint.LeaseBeforeRelease)
+	failpoint.Hit(failpoint.BeforeRelease)
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `
 			update execution_heads set owner = null where owner = $1 and execution_id in (
@@ -229,10 +229,10 @@ func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 // ReleaseExecution releases one execution, if its epoch still holds. It does not lock a row without an owner: a replica that looks for
 // executions skips locked rows.
 func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epoch int64) error {
-	failpoint.Hit(failpoint.LeaseBeforeGiveBack)
+	failpoint.Hit(failpoint.BeforeReleaseExecution)
 	changed, err := s.exec(ctx, "release an execution", `
 		update execution_heads set owner = null where execution_id = $1 and epoch = $2 and owner is not null`, text(string(id)), epoch)
-	failpoint.Hit(failpoint.LeaseGivenBack)
+	failpoint.Hit(failpoint.AfterReleaseExecution)
 	if err == nil && changed == 0 {
 		return stale("The execution is driven by somebody else, or gone.")
 	}

@@ -47,9 +47,9 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 	if newer, err := s.isNewer(ctx, files); newer || err != nil {
 		return err
 	}
-	failpoint.Hit(failpoint.MigrateBegin)
+	failpoint.Hit(failpoint.BeforeMigration)
 	err := s.withMigrator(ctx, files, (*migrate.Migrate).Up)
-	failpoint.Hit(failpoint.MigrateDone)
+	failpoint.Hit(failpoint.AfterMigration)
 	if err == nil || errors.Is(err, migrate.ErrNoChange) {
 		return nil
 	}

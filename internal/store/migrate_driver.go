@@ -84,9 +84,9 @@ func (m *migrator) SetVersion(version int, dirty bool) error {
 	if dirty {
 		return nil
 	}
-	failpoint.Hit(failpoint.MigrateStatementsDone)
+	failpoint.Hit(failpoint.BeforeMigrationCommit)
 	err := m.tx.Commit()
-	failpoint.Hit(failpoint.MigrateFileDone)
+	failpoint.Hit(failpoint.AfterMigrationCommit)
 	m.tx = nil
 	return err
 }

@@ -90,10 +90,10 @@ func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, err
 
 // committed runs commit between the moments before and after it.
 func committed(commit func() error) error {
-	failpoint.Hit(failpoint.StoreBeforeCommit)
+	failpoint.Hit(failpoint.BeforeCommit)
 	err := commit()
 	if err == nil {
-		failpoint.Hit(failpoint.StoreCommitted)
+		failpoint.Hit(failpoint.AfterCommit)
 	}
 	return err
 }

@@ -83,7 +83,7 @@ func (s *scene) names() (births, rest []failpoint.Name) {
 		all[i], all[j] = all[j], all[i]
 	}
 	for _, name := range all[:min(len(all), max(1, s.run.cycles/2))] {
-		if strings.HasPrefix(string(name), "migrate.") || strings.HasPrefix(string(name), "keys.") {
+		if area, _, _ := strings.Cut(name.Event(), "."); area == "migrate" || area == "keys" {
 			births = append(births, name)
 		} else {
 			rest = append(rest, name)
@@ -109,22 +109,22 @@ const armed, reachedLog = "SIGNOFF_TEST_FAILPOINT", "SIGNOFF_TEST_FAILPOINT_LOG"
 
 // orderly are the names on the way of a server that is told to stop.
 var orderly = []failpoint.Name{
-	failpoint.ServerDraining, failpoint.ServerDrained, failpoint.SessionHandingOver, failpoint.SessionReleasing,
-	failpoint.LeaseBeforeRelease, failpoint.LeaseReleased,
+	failpoint.BeforeDrain, failpoint.AfterDrain, failpoint.BeforeHandOff, failpoint.BeforeSessionRelease,
+	failpoint.BeforeRelease, failpoint.AfterRelease,
 }
 
 // handingOver are those of them that only a server comes to that drives something. On a busy machine all that it drove may have ended
 // before it was told to stop: it has happened once.
-var handingOver = []failpoint.Name{failpoint.SessionHandingOver, failpoint.SessionReleasing}
+var handingOver = []failpoint.Name{failpoint.BeforeHandOff, failpoint.BeforeSessionRelease}
 
 // unreached are names that the scenario does not come to on purpose, each with the reason.
 var unreached = map[failpoint.Name]string{
-	failpoint.LeaseBeforeGiveBack: "only what a server owns and cannot drive is given back, such as a claim whose answer was lost",
-	failpoint.LeaseGivenBack:      "as the one before",
+	failpoint.BeforeReleaseExecution: "a server releases a single execution only where it owns one that it cannot drive: the answer to its claim was lost",
+	failpoint.AfterReleaseExecution:  "as the one before",
 }
 
 // ofPostgres are the names that SQLite has not: there what an agent says is written step by step.
-var ofPostgres = []failpoint.Name{failpoint.StoreBeforePlain, failpoint.StorePlainCommitted}
+var ofPostgres = []failpoint.Name{failpoint.BeforePlainCommit, failpoint.AfterPlainCommit}
 
 // lane goes through some names with one server.
 func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
@@ -170,7 +170,7 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	log := filepath.Join(s.home, "reached")
 	_ = os.Remove(log)
 	n, again, after := 1, 2, 5
-	if strings.HasPrefix(string(name), "store.") || strings.HasPrefix(string(name), "log.") {
+	if area, _, _ := strings.Cut(name.Event(), "."); area == "store" || area == "log" {
 		n += d.below(often)
 	}
 	s.set(reachedLog, log)

@@ -34,26 +34,23 @@ func TestEachFailpointIsInOnePlace(t *testing.T) {
 			return true
 		})
 	}
-	constants := namesOfFailpoints(t)
-	around := 0
-	for _, name := range failpoint.All() {
-		if strings.HasPrefix(string(name), "before.") || strings.HasPrefix(string(name), "after.") {
-			around++
-		}
-	}
-	if len(constants) != len(failpoint.All())-around || len(constants) < 60 || around < 20 {
-		t.Errorf("%d constants, %d names around events, and %d in all", len(constants), around, len(failpoint.All()))
+	variables := namesOfFailpoints(t)
+	if around := len(failpoint.All()) - len(variables); len(variables) < 60 || around < 20 {
+		t.Errorf("%d variables, and %d names around events", len(variables), around)
 	}
 	seen := map[failpoint.Name]bool{}
 	for _, name := range failpoint.All() {
-		if seen[name] || strings.ContainsAny(string(name), ": \n") || name == "" {
+		if moment, _, _ := strings.Cut(string(name), "."); moment != "before" && moment != "after" {
+			t.Errorf("%q is neither before nor after an event", name)
+		}
+		if seen[name] || strings.ContainsAny(string(name), ": \n") {
 			t.Errorf("%q is there twice, or cannot be armed", name)
 		}
 		seen[name] = true
 	}
-	for _, constant := range append(constants, "Before", "After") { // the two functions make the names around events
-		if len(places[constant]) != 1 {
-			t.Errorf("failpoint.%s stands in %d places: %v", constant, len(places[constant]), places[constant])
+	for _, variable := range append(variables, "Before", "After") { // the two functions return the names around events
+		if len(places[variable]) != 1 {
+			t.Errorf("failpoint.%s stands in %d places: %v", variable, len(places[variable]), places[variable])
 		}
 	}
 }
@@ -75,7 +72,7 @@ func isLiteral(expression ast.Expr) bool {
 	return is
 }
 
-// namesOfFailpoints reads the constants of the table from its source.
+// namesOfFailpoints reads the variables that hold one name each.
 func namesOfFailpoints(t *testing.T) (all []string) {
 	t.Helper()
 	for _, declaration := range parse(t, failpoints+"/names.go", parser.SkipObjectResolution).Decls {
@@ -84,15 +81,19 @@ func namesOfFailpoints(t *testing.T) (all []string) {
 			continue
 		}
 		for _, spec := range group.Specs {
-			if value, is := spec.(*ast.ValueSpec); is && isName(value.Type) {
-				all = append(all, value.Names[0].Name)
+			if variable, is := spec.(*ast.ValueSpec); is && len(variable.Values) == 1 && makesName(variable.Values[0]) {
+				all = append(all, variable.Names[0].Name)
 			}
 		}
 	}
 	return all
 }
 
-func isName(expression ast.Expr) bool {
-	name, is := expression.(*ast.Ident)
-	return is && name.Name == "Name"
+func makesName(value ast.Expr) bool {
+	call, is := value.(*ast.CallExpr)
+	if !is {
+		return false
+	}
+	function, is := call.Fun.(*ast.Ident)
+	return is && (function.Name == "before" || function.Name == "after")
 }
