@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// validateAddr refuses addresses on which nothing can listen or that no browser opens: otherwise the printed link would be the first
-// to fail. A port by its name is one of these.
-func (c Config) validateAddr() error {
-	host, port, err := net.SplitHostPort(c.Addr)
+// validateAddr refuses an address on which no server can listen, or that no browser opens: the printed link would fail first. A port must be
+// a number.
+func validateAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
 	switch {
 	case err != nil:
-		return usagef("SIGNOFF_ADDR is host:port, not %q", c.Addr)
+		return usagef("SIGNOFF_ADDR is host:port, not %q", addr)
 	case host != "" && !isHost(host):
 		return usagef("SIGNOFF_ADDR begins with the name or the address of a host, not with %q", host)
 	case port != "" && !isPort(port):
@@ -27,8 +27,8 @@ func isPort(port string) bool {
 	return err == nil
 }
 
-// isHost reports whether the URL standard allows the name or address as a host. A name that ends in a number is
-// read as an address, and is one or nothing.
+// isHost reports whether the URL standard allows the name or address as a host. A name whose last label is a number must be a valid
+// address.
 func isHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
@@ -40,8 +40,8 @@ func isHost(host string) bool {
 	})
 }
 
-// zoned reports whether the host is an address of one network interface, like fe80::1%eth0. A server listens there; there is no
-// way to write it that browsers would open.
+// zoned reports whether the host is an address of one network interface, like fe80::1%eth0. A server can listen there, but no browser
+// opens it.
 func zoned(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Zone() != ""

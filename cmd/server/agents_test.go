@@ -33,7 +33,7 @@ func written(t testing.TB, text string) Config {
 func names(t testing.TB, text string) ([]string, error) {
 	t.Helper()
 	config := written(t, text)
-	read, err := config.readRegistry()
+	read, err := config.readConfigFile()
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 		"models: {a: {provider: magic}}":                                                   {"magic"},
 		"models: {a: {provider: openai, model: x, baseUrl: \"http://u:hunter2@host/v1\"}}": {"base URL"},
 	} {
-		read, err := written(t, text).readRegistry()
+		read, err := written(t, text).readConfigFile()
 		if err == nil {
 			_, err = read.openModels(nil, nil)
 		}
@@ -137,7 +137,7 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 }
 
 func TestAFileOfAgentsAloneHasTheDemoModel(t *testing.T) {
-	read, err := written(t, "agents: {claude: {}}").readRegistry()
+	read, err := written(t, "agents: {claude: {}}").readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestWhatAgentsSayIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := written(t, "agents: {mine: {command: "+program+"}}")
-	read, err := config.readRegistry()
+	read, err := config.readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestDoctorTellsOfAgents(t *testing.T) {
 	t.Setenv("PATH", bin+":/usr/bin:/bin")
 	t.Setenv("HOME", t.TempDir())
 	config := written(t, "agents:\n  mine: {command: my-agent}\n  gone: {command: gone-agent}\n  codex: {enabled: false}\n")
-	read, err := config.readRegistry()
+	read, err := config.readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestDoctorTellsOfTheWebSearch(t *testing.T) {
 		"webSearch: {provider: brave, apiKeyEnv: SEARCH_KEY}":          "FAIL  web search ",
 		"webSearch: {provider: searxng, url: 'http://127.0.0.1:8888'}": "ok    web search             searxng\n",
 	} {
-		read, err := written(t, "models: {demo: {provider: demo}}\n"+section).readRegistry()
+		read, err := written(t, "models: {demo: {provider: demo}}\n"+section).readConfigFile()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	agentregistry "signoff/internal/acp/registry"
+	"signoff/internal/acp/registry"
 	"signoff/internal/admission"
 	"signoff/internal/approvals"
 	"signoff/internal/dispatch"
@@ -42,7 +42,7 @@ type App struct {
 	masker   *secrets.Masker
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
-	agents   *agentregistry.Registry
+	agents   *registry.Registry
 	outbox   outbox
 	log      *events.Log
 	manager  *dispatch.Manager
@@ -56,7 +56,7 @@ type App struct {
 
 // Open builds a server from its configuration: it opens and migrates the database, opens the keys, probes the
 // sandbox and listens. If it fails, it holds nothing.
-func Open(ctx context.Context, config Config, named registry) (app *App, err error) {
+func Open(ctx context.Context, config Config, file configFile) (app *App, err error) {
 	a := &App{config: config}
 	defer func() {
 		if err != nil {
@@ -73,17 +73,17 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	if err := a.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.openSecrets(named); err != nil {
+	if err := a.openSecrets(file); err != nil {
 		return nil, err
 	}
-	known, err := named.openTools()
+	known, err := file.openTools()
 	if err != nil {
 		return nil, err
 	}
-	if a.models, err = named.openModels(known, a.masker); err != nil {
+	if a.models, err = file.openModels(known, a.masker); err != nil {
 		return nil, err
 	}
-	if a.agents, err = named.openAgents(config, a.sandbox, a.masker); err != nil {
+	if a.agents, err = file.openAgents(config, a.sandbox, a.masker); err != nil {
 		return nil, err
 	}
 	protected := config.sandboxConfig()
@@ -92,7 +92,7 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		return nil, usageError{err}
 	}
 	files.Guard(workspace.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
-	if a.outbox, err = named.openOutbox(ctx, a.store); err != nil {
+	if a.outbox, err = file.openOutbox(ctx, a.store); err != nil {
 		return nil, err
 	}
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
@@ -107,22 +107,22 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 		},
 	}, a.store, a.log)
 	a.sweeper = dispatch.NewSweeper(a.store, a.log, config.retention())
-	settings, err := named.openSettings()
+	settings, err := file.openSettings()
 	if err != nil {
 		return nil, err
 	}
-	desk := approvals.NewService(a.store, a.log, a.models)
-	desk.IsolateCommands(a.sandbox)
+	decisions := approvals.NewService(a.store, a.log, a.models)
+	decisions.IsolateCommands(a.sandbox)
 	if a.sandbox.Name() == sessions.NoSandbox {
-		desk.RefuseCommands()
+		decisions.RefuseCommands()
 	}
-	shownModels, shownAgents, tools := named.models(a.models), agents{a.agents}, shownTools{known}
+	shownModels, shownAgents, tools := models{a.models, file.Models.Models}, agents{a.agents}, shownTools{known}
 	admitted := admission.New(admission.Config{
 		Executions: a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
 	})
 	a.server, err = http.NewServer(http.Config{
-		Admission: admitted, Sessions: a.manager, Approvals: desk, Log: a.log, Reader: a.store, Items: paging.New(a.store),
+		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store),
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
 		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
@@ -135,8 +135,8 @@ func Open(ctx context.Context, config Config, named registry) (app *App, err err
 	return a, nil
 }
 
-// prepare probes the sandbox beside the store's preparations: the one waits for processes, the others for the disk, and
-// people for both. The data folder is there by now, which the sandbox is to hide.
+// prepare probes the sandbox while it prepares the store: one waits for processes, the other for the disk, and a person waits for both. The
+// data folder, which the sandbox hides, exists by now.
 func (a *App) prepare(ctx context.Context) error {
 	var sandboxed error
 	var probing sync.WaitGroup
@@ -157,7 +157,7 @@ func (a *App) prepareStore(ctx context.Context) error {
 	return a.openKeys(ctx)
 }
 
-// warnOfSettings warns of a database that may lose acknowledged writes. It is the operator's, so the server runs nevertheless.
+// warnOfSettings warns of a database that may lose acknowledged writes. Its settings are the operator's decision, so the server starts nevertheless.
 func (a *App) warnOfSettings(ctx context.Context) {
 	set, err := a.store.Settings(ctx)
 	if err != nil {
@@ -169,8 +169,8 @@ func (a *App) warnOfSettings(ctx context.Context) {
 	}
 }
 
-// openKeys makes the first token, but never for an address that others can reach: there, a key must have been made on
-// purpose before anything listens.
+// openKeys makes the first token, but never for an address that others can reach: there the operator must create a key before the server
+// listens.
 func (a *App) openKeys(ctx context.Context) (err error) {
 	a.keys = keys.NewVerifier(a.store)
 	if a.config.loopback() {
@@ -185,9 +185,9 @@ func (a *App) openKeys(ctx context.Context) (err error) {
 	return err
 }
 
-// openSecrets comes after the keys: the first start has its token only then.
-func (a *App) openSecrets(named registry) (err error) {
-	if a.vault, a.masker, err = named.openSecrets(a.config); err != nil {
+// openSecrets comes after openKeys: it masks the token, which the first start makes there.
+func (a *App) openSecrets(file configFile) (err error) {
+	if a.vault, a.masker, err = file.openSecrets(a.config); err != nil {
 		return err
 	}
 	maskLog(a.masker)
@@ -210,8 +210,8 @@ func (a *App) openSandbox(ctx context.Context) (err error) {
 // Addr is the address that it listens on.
 func (a *App) Addr() string { return a.listener.Addr().String() }
 
-// Run serves until ctx ends, then stops everything in the order in which nothing is lost: clients are told to
-// come back, sessions hand over, requests end, and only then the log stops. ready is called when requests are taken.
+// Run serves until ctx ends, then stops everything in an order that loses nothing: streams end with a hint to reconnect, sessions hand off,
+// requests end, and only then the log stops. It calls ready when the server takes requests.
 func (a *App) Run(ctx context.Context, ready func()) error {
 	logs, stopLog := context.WithCancel(context.WithoutCancel(ctx))
 	managers, stopManager := context.WithCancel(context.WithoutCancel(ctx))
@@ -234,7 +234,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	running.Go(func() { a.sweeper.Run(managers) })
-	running.Go(func() { giveBack(managers, readHeap, debug.FreeOSMemory) })
+	running.Go(func() { returnMemory(managers, readHeap, debug.FreeOSMemory) })
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })
 	ready()
@@ -251,19 +251,19 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 	return errors.Join(err, <-served)
 }
 
-// awaitStop closes when ctx has ended and the pause after it is over. In between the server says that it takes no more traffic, and
-// takes it: whoever sends it hears of that only at the next look.
+// awaitStop returns a channel that closes when ctx has ended and the drain delay is over. Meanwhile /readyz is 503 and the server still takes
+// requests: a load balancer sends them until its next probe.
 func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 	leave := make(chan struct{})
 	context.AfterFunc(ctx, func() {
-		slog.Info("told to stop", "serving for", a.config.drainDelay())
+		slog.Info("stopping", "serving for", a.config.drainDelay())
 		a.server.StepAside()
 		time.AfterFunc(a.config.drainDelay(), func() { close(leave) })
 	})
 	return leave
 }
 
-// drain notifies clients first, then lets sessions hand off.
+// drain ends the streams first, then lets the sessions hand off.
 func (a *App) drain() error {
 	slog.Info("draining", "live", a.manager.Live())
 	failpoint.Hit(failpoint.BeforeDrain)
@@ -312,7 +312,7 @@ func (a *App) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		gauge("signoff_executions_live", "Executions that this replica drives.",
 			func() float64 { return float64(a.manager.Live()) }),
-		counter("signoff_executions_taken_up_total", "Executions that this replica acquired: woken, from the queue, or from another replica.",
+		counter("signoff_executions_acquired_total", "Executions that this replica acquired: woken, from the queue, or from another replica.",
 			func() float64 { return float64(a.manager.TakenUp()) }),
 		counter("signoff_executions_refused_total", "Creations that this replica refused since the queue was full.",
 			func() float64 { return float64(a.manager.Refused()) }),
@@ -333,23 +333,20 @@ func (a *App) collectors() []prometheus.Collector {
 			func() float64 { return float64(a.log.Stats().Changes) }),
 		counter("signoff_log_events_total", "Events in them.",
 			func() float64 { return float64(a.log.Stats().Events) }),
-		gauge("signoff_bells_listening", "1 while notifications of other replicas arrive, otherwise 0.",
-			func() float64 { return yes(a.log.Stats().Listening) }),
-		counter("signoff_bells_sent_total", "Notifications to other replicas.",
+		gauge("signoff_notifications_listening", "1 while notifications of other replicas arrive, otherwise 0.",
+			func() float64 {
+				if a.log.Stats().Listening {
+					return 1
+				}
+				return 0
+			}),
+		counter("signoff_notifications_sent_total", "Notifications to other replicas.",
 			func() float64 { return float64(a.log.Stats().NotificationsSent) }),
-		counter("signoff_bells_heard_total", "Notifications from other replicas.",
+		counter("signoff_notifications_received_total", "Notifications from other replicas.",
 			func() float64 { return float64(a.log.Stats().NotificationsReceived) }),
-		counter("signoff_bells_news_total", "Executions in which a notification found events of another replica.",
+		counter("signoff_peer_events_by_notification_total", "Executions in which a notification found events of another replica.",
 			func() float64 { return float64(a.log.Stats().FoundByNotification) }),
-		counter("signoff_poll_news_total", "Executions in which the poll found events of another replica before a notification did.",
+		counter("signoff_peer_events_by_poll_total", "Executions in which the poll found events of another replica before a notification did.",
 			func() float64 { return float64(a.log.Stats().FoundByPoll) }),
 	}
-}
-
-// yes is how a metric says it.
-func yes(so bool) float64 {
-	if so {
-		return 1
-	}
-	return 0
 }

@@ -26,11 +26,8 @@ func manageAudit(ctx context.Context, args []string, std stdio) error {
 	set := flags("audit verify", std)
 	tenant := set.String("tenant", "", "whose audit; all without it")
 	kept := set.String("keep", "", "an earlier head, as SEQ:HASH; with --tenant")
-	if err := set.Parse(args[1:]); err != nil {
-		return usageError{err}
-	}
-	if set.NArg() > 0 {
-		return usagef("signoff audit verify does not understand %q", set.Arg(0))
+	if err := parse(set, args[1:]); err != nil {
+		return err
 	}
 	heads, err := parseKept(*kept, *tenant)
 	if err != nil {

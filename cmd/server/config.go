@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -18,13 +17,14 @@ import (
 	"signoff/internal/egress"
 	"signoff/internal/sandbox"
 	"signoff/internal/sandbox/proxy"
-	"signoff/internal/sessions"
-	"signoff/internal/store"
 )
 
 // prefix of all variables that are read; nothing else of the environment is, but the keys of models that the registry
 // names.
 const prefix = "SIGNOFF"
+
+// defaultConfigFile is read if SIGNOFF_CONFIG is not set, and may be missing.
+const defaultConfigFile = "./signoff.yaml"
 
 // Config holds the operator's SIGNOFF_* variables. The field names are the variables' names: a tag would make
 // envconfig read the name without the prefix too, and DATABASE_URL is often somebody else's.
@@ -132,7 +132,7 @@ func (c Config) validate() error {
 	if err := c.validateLoad(); err != nil {
 		return err
 	}
-	if err := c.validateAddr(); err != nil {
+	if err := validateAddr(c.Addr); err != nil {
 		return err
 	}
 	_, err := c.logLevel()
@@ -183,6 +183,13 @@ func (c Config) loopback() bool {
 
 func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
 
+func (c Config) configPath() string {
+	if c.Config != "" {
+		return c.Config
+	}
+	return defaultConfigFile
+}
+
 func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * time.Second }
 
 // drainDelay is the time that the server serves on after `/readyz` says 503.
@@ -210,22 +217,6 @@ func (c Config) limits() dispatch.Limits {
 
 // retention is how long executions are kept that do not say for themselves; 0 is for ever.
 func (c Config) retention() time.Duration { return time.Duration(c.RetentionDays) * 24 * time.Hour }
-
-func (c Config) storeConfig() store.Config {
-	return store.Config{
-		DatabaseURL: c.DatabaseURL, Path: filepath.Join(c.DataDir, "signoff.db"), RecoveryDelay: sessions.RecoveryDelay,
-	}
-}
-
-// openStore opens the database, and makes its data folder.
-func (c Config) openStore(ctx context.Context) (*store.Store, error) {
-	if c.DatabaseURL == "" {
-		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
-			return nil, usagef("the data folder cannot be made: %w", err)
-		}
-	}
-	return store.Open(ctx, c.storeConfig())
-}
 
 // sandboxConfig protects what is the server's own where it lies inside the workspace, as it does by default: the data
 // folder holds the token, the configuration names hosts that keys are sent to, and the binary is started again.

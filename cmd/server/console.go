@@ -12,16 +12,13 @@ import (
 	"strings"
 )
 
-// console prints the link that opens the console in a browser, and nothing else to standard output, so that it can be handed on:
+// console prints the link that opens the console in a browser, and nothing else to standard output, so that a shell can pass it on:
 // xdg-open "$(signoff console)".
 func console(_ context.Context, args []string, std stdio) error {
 	set := flags("console", std)
 	address := set.String("url", "", "where a browser reaches the server, like https://signoff.example; without it, SIGNOFF_ADDR says so")
-	if err := set.Parse(args); err != nil {
-		return usageError{err}
-	}
-	if set.NArg() > 0 {
-		return usagef("signoff console does not understand %q", set.Arg(0))
+	if err := parse(set, args); err != nil {
+		return err
 	}
 	config, err := readConfig()
 	if err != nil {
@@ -39,13 +36,13 @@ func console(_ context.Context, args []string, std stdio) error {
 	return err
 }
 
-// consoleLink has the token in its fragment, the part of an address that a browser sends nowhere.
+// consoleLink has the token in its fragment, the part of a URL that a browser never sends.
 func consoleLink(base, token string) string { return base + "/#token=" + token }
 
 // reachedAt is the beginning of the link: the given URL, or the address on which the server listens.
-func (c Config) reachedAt(said string) (string, error) {
-	if said != "" {
-		return origin(said)
+func (c Config) reachedAt(given string) (string, error) {
+	if given != "" {
+		return origin(given)
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	switch {
@@ -59,12 +56,12 @@ func (c Config) reachedAt(said string) (string, error) {
 	return "http://" + net.JoinHostPort(dialable(host), port), nil
 }
 
-// origin reads an address that people have typed.
-func origin(said string) (string, error) {
-	u, err := url.Parse(said)
+// origin reads an address that a person has typed.
+func origin(typed string) (string, error) {
+	u, err := url.Parse(typed)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || *u != (url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}) ||
 		strings.Trim(u.Path, "/") != "" || !isHost(u.Hostname()) || zoned(u.Hostname()) || u.Port() != "" && !isPort(u.Port()) {
-		return "", usagef("--url is http:// or https:// and a host, with a port where it needs one, not %q", said)
+		return "", usagef("--url is http:// or https:// and a host, with a port where it needs one, not %q", typed)
 	}
 	return u.Scheme + "://" + u.Host, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"signoff/internal/store"
@@ -11,26 +13,41 @@ import (
 
 const (
 	oldestPostgres = 130000
-	// maxSkew is how far two clocks may be apart before times of events and times of expiry look odd beside each other.
+	// maxSkew is the difference between two clocks beyond which the times of events and of expiry contradict each other.
 	maxSkew = 5 * time.Second
-	// notificationLimit is how long a bell may take that is rung and heard by the same.
+	// notificationLimit is how long a notification of this server may take to come back.
 	notificationLimit = 3 * time.Second
-	// oldTransaction is the age at which a transaction is no work any more but forgotten.
+	// oldTransaction is the age beyond which a transaction counts as forgotten.
 	oldTransaction = 5 * time.Minute
 	// littleSpace is the free space that a SQLite file needs to grow.
 	littleSpace = 1 << 30
 )
 
-// faultsOf are the settings with which a database server loses acknowledged writes, each with the remedy.
-func faultsOf(set store.Settings) (faults []string) {
-	const wayOut = " Set it to on in postgresql.conf, or by `alter system set %s = on`, and reload the server."
-	if set.FsyncOff {
-		faults = append(faults, "fsync is off: what was committed is gone, or the database broken, after a crash of the machine."+fmt.Sprintf(wayOut, "fsync"))
+func (d *diagnosis) database(ctx context.Context, config Config) {
+	name := "SQLite in " + config.DataDir
+	if config.DatabaseURL != "" {
+		name = "Postgres"
 	}
-	if set.FullPageWritesOff {
-		faults = append(faults, "full_page_writes is off: a page that is half written in a crash stays broken."+fmt.Sprintf(wayOut, "full_page_writes"))
+	if _, err := os.Stat(config.storeConfig().Path); config.DatabaseURL == "" && errors.Is(err, fs.ErrNotExist) {
+		d.note("database", name+": not there yet; the first start makes it")
+		return
 	}
-	return faults
+	s, err := store.Open(ctx, config.storeConfig())
+	if err != nil {
+		d.bad("database", err)
+		return
+	}
+	defer s.Close()
+	if err := s.CheckSchema(ctx); err != nil {
+		d.bad("database schema", err)
+		return
+	}
+	d.good("database", name)
+	if s.Shared() {
+		d.postgres(ctx, s)
+	} else {
+		d.sqlite(ctx, s)
+	}
 }
 
 // postgres checks the settings of the server and the connection.
@@ -92,14 +109,14 @@ func (d *diagnosis) clock(ctx context.Context, s *store.Store) {
 }
 
 func (d *diagnosis) notifications(ctx context.Context, s *store.Store) {
-	switch heard, err := s.ReceivesItsNotifications(ctx, notificationLimit); {
+	switch received, err := s.ReceivesItsNotifications(ctx, notificationLimit); {
 	case err != nil:
-		d.bad("database bells", err)
-	case !heard:
-		d.note("database bells", "LISTEN hears nothing, as through a pooler that hands connections on after each transaction. Servers look "+
-			"for each other's news once a second then; connect directly to be quicker")
+		d.bad("database notifications", err)
+	case !received:
+		d.note("database notifications", "LISTEN receives nothing, as through a pooler that hands connections on after each transaction. Servers then "+
+			"see each other's writes once a second; connect directly to be faster")
 	default:
-		d.good("database bells", "LISTEN and NOTIFY work")
+		d.good("database notifications", "LISTEN and NOTIFY work")
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"signoff/internal/secrets"
 )
 
-// private finds the parts of a configuration file that a message must not quote. Secrets are not to stand in the file,
-// and that is one of the mistakes that such messages are about: a key in place of the name of its variable, a
-// password in an address, a token under setEnv. Messages go to terminals, journals, and from there into tickets.
+// private finds the parts of a configuration file that a message must not quote. Secrets do not belong into the file, and messages are about
+// such mistakes: a key instead of the name of its variable, a password in an address, a token under setEnv. Messages go to terminals and
+// logs, and from there into tickets.
 //
-// It reads the file as it is written, because what is wrong in it may keep it from being read as anything else. A file whose
-// form itself is wrong is not readable, and then nothing of it may be quoted.
+// It reads the syntax tree, because a mistake may prevent any other reading. A file with a syntax error is not readable, and no message
+// may quote it.
 func private(content []byte) (masker *secrets.Masker, readable bool) {
 	file, err := parser.ParseBytes(content, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -33,7 +33,7 @@ func private(content []byte) (masker *secrets.Masker, readable bool) {
 
 type privateValues []string
 
-// read goes through a node that stands at a place in the file.
+// read walks a node. The place is the path of keys to it.
 func (p *privateValues) read(node ast.Node, place []string) {
 	switch n := node.(type) {
 	case *ast.MappingNode:
@@ -58,7 +58,7 @@ func (p *privateValues) read(node ast.Node, place []string) {
 	}
 }
 
-// takeLines takes a value as it is written, with its escapes: a message quotes the lines of the file.
+// takeLines takes a value as the file has it, with its escapes: a message quotes lines of the file.
 func (p *privateValues) takeLines(written string, place []string) {
 	for line := range strings.Lines(written) {
 		p.take(strings.Trim(line, " \t\r\n,'\""), place)

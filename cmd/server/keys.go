@@ -35,13 +35,6 @@ func manageKeys(ctx context.Context, args []string, std stdio) error {
 	return do(ctx, s, args[1:], std)
 }
 
-func first(args []string) string {
-	if len(args) == 0 {
-		return ""
-	}
-	return args[0]
-}
-
 func allScopes() []string {
 	var names []string
 	for _, scope := range keys.Scopes {
@@ -50,53 +43,34 @@ func allScopes() []string {
 	return names
 }
 
-// openMigrated opens the database of the configuration with this version's schema.
-func openMigrated(ctx context.Context) (*store.Store, error) {
-	config, err := readConfig()
-	if err != nil {
-		return nil, err
-	}
-	s, err := config.openStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.Migrate(ctx); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
-}
-
 func createKey(ctx context.Context, s *store.Store, args []string, std stdio) error {
 	set := flags("keys create", std)
 	name := set.String("name", "", "whose key it is; decisions are shown under it")
 	scopes := set.String("scopes", "", `what it may do, comma-separated, or "all"`)
 	tenant := set.String("tenant", string(domain.DefaultTenant), "whose executions it sees")
 	lifetime := set.Duration("expires", 0, "how long it holds, like 720h; 0 = for ever")
-	if err := set.Parse(args); err != nil {
-		return usageError{err}
+	if err := parse(set, args); err != nil {
+		return err
 	}
-	order := keys.CreateParams{Tenant: domain.TenantID(*tenant), Name: *name, Scopes: strings.Split(*scopes, ",")}
+	params := keys.CreateParams{Tenant: domain.TenantID(*tenant), Name: *name, Scopes: strings.Split(*scopes, ",")}
 	if *scopes == "all" {
-		order.Scopes = allScopes()
+		params.Scopes = allScopes()
 	}
 	switch {
-	case set.NArg() > 0:
-		return usagef("signoff keys create does not understand %q", set.Arg(0))
 	case *lifetime < 0:
 		return usagef("--expires is a time from now on, like 720h")
 	case *lifetime > 0:
 		expires := time.Now().UTC().Add(*lifetime)
-		order.Expires = &expires
+		params.Expires = &expires
 	}
-	token, key, err := keys.Create(ctx, s, order)
+	token, key, err := keys.Create(ctx, s, params)
 	if domain.CodeOf(err) == domain.CodeInvalid {
 		return usagef("%s", domain.FailureOf(err).Message)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.AppendAudit(ctx, order.Tenant, audit.Key("key.created", key.ID, key.Name, key.Scopes)); err != nil {
+	if err := s.AppendAudit(ctx, params.Tenant, audit.Key("key.created", key.ID, key.Name, key.Scopes)); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "Key %s for %s may %s. Its token is shown this once:\n", key.ID, key.Name, strings.Join(key.Scopes, ", "))
@@ -107,8 +81,8 @@ func createKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 func listKeys(ctx context.Context, s *store.Store, args []string, std stdio) error {
 	set := flags("keys list", std)
 	tenant := set.String("tenant", string(domain.DefaultTenant), "whose keys")
-	if err := set.Parse(args); err != nil {
-		return usageError{err}
+	if err := parse(set, args); err != nil {
+		return err
 	}
 	all, err := s.Keys(ctx, domain.TenantID(*tenant))
 	if err != nil {

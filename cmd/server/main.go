@@ -1,8 +1,8 @@
 // Command signoff runs AI agents for runbooks and holds their tool calls until a person signs off.
 //
-// This is the one place that reads the environment, the command line and the configuration file, and that knows all
-// packages: main.go finds the sub-command, config.go and registry.go read the configuration, app.go wires and
-// starts and stops. Every other package is given plain values.
+// It alone reads the environment, the command line and the configuration file, and it alone knows all packages: main.go finds the
+// sub-command, config.go reads the environment, configfile.go and readfile.go the configuration file, and app.go wires, starts and stops the
+// server. Every other package is given plain values.
 package main
 
 import (
@@ -18,9 +18,6 @@ import (
 	"signoff/internal/domain"
 	_ "signoff/internal/sandbox/early" // a process that was started as a stage of a command does not get past this import
 )
-
-// version is set by the release build: -ldflags "-X main.version=v1.2.3".
-var version = "dev"
 
 // Exit codes, as the documentation has them.
 const (
@@ -38,12 +35,6 @@ func main() {
 type command struct {
 	name, summary string
 	run           func(ctx context.Context, args []string, std stdio) error
-}
-
-// stdio are the standard streams of a command.
-type stdio struct {
-	in       io.Reader
-	out, err io.Writer
 }
 
 func commands() []command {
@@ -92,11 +83,6 @@ func usage(out io.Writer) {
 	fmt.Fprint(out, "\nSettings come from SIGNOFF_* variables and signoff.yaml; docs/configuration.md lists them.\n")
 }
 
-// usageError is a mistake of the operator that can be mended by reading the message.
-type usageError struct{ error }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
 func exitCode(err error, errOut io.Writer) int {
 	var (
 		mistake usageError
@@ -121,14 +107,6 @@ func exitCode(err error, errOut io.Writer) int {
 // passwords in addresses: a database that cannot be reached is reported with where it should be.
 func complain(out io.Writer, text string) {
 	fmt.Fprintln(out, "signoff:", logMasker().MaskString(text))
-}
-
-// sentence includes the cause, which an operator may see and a client may not.
-func sentence(e *domain.Error) string {
-	if e.Cause == nil {
-		return e.Message
-	}
-	return fmt.Sprintf("%s (%v)", e.Message, e.Cause)
 }
 
 func printVersion(_ context.Context, _ []string, std stdio) error {

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// Go collects when as much has been allocated as was alive, and a server that waits allocates little: after a wave of ten thousand
-// executions that then waited for people it held twice their memory, for as long as they waited. So a server that has become
-// quiet collects, and gives the rest back to the machine. Without that a waiting approval costs 49 KB in place of 35
-// (docs/performance.md).
+// Go collects garbage when the heap has doubled, and a waiting server allocates little: after ten thousand executions had started and waited
+// for people, the server held twice their memory for as long as they waited. So a server that has become quiet collects, and returns the
+// free memory to the machine. Without that a waiting approval costs 49 KB instead of 35 (docs/performance.md).
 const (
 	quietFor   = time.Second
-	notWithin  = 10 * time.Second // of the last time, since a collection costs as much as there is alive
-	quietBelow = 1 << 20          // bytes that are allocated in a second, or an eighth of what is alive
-	worthwhile = 32 << 20         // bytes that are to be had, or a quarter of what is alive; for less, nothing is done
+	notWithin  = 10 * time.Second // of the last collection, because it costs time in proportion to the live heap
+	quietBelow = 1 << 20          // bytes allocated in a second, or an eighth of the live heap
+	worthwhile = 32 << 20         // bytes to free, or a quarter of the live heap
 )
 
 // heap is the runtime's view of the heap.
@@ -24,13 +23,13 @@ type heap struct {
 	idle      uint64 // held beyond that
 }
 
-// hasMuch reports whether a heap is worth a collection, given the one of a second ago.
+// hasMuch reports whether the heap is worth a collection. before is the heap a second ago.
 func (h heap) hasMuch(before heap) bool {
 	return h.allocated-before.allocated < max(quietBelow, h.live/8) && h.idle >= max(worthwhile, h.live/4)
 }
 
-// giveBack runs until ctx ends. read measures the heap; free shrinks it.
-func giveBack(ctx context.Context, read func() heap, free func()) {
+// returnMemory runs until ctx ends. read measures the heap; free shrinks it.
+func returnMemory(ctx context.Context, read func() heap, free func()) {
 	for before := read(); pause(ctx, quietFor); before = read() {
 		if !read().hasMuch(before) {
 			continue

@@ -24,7 +24,7 @@ func TestMemoryIsGivenBackOnceTheServerIsQuiet(t *testing.T) {
 						allocated.Add(rate.Load() / 10)
 					}
 				}()
-				go giveBack(ctx, func() heap { return heap{allocated: allocated.Load(), live: of.live, idle: idle.Load()} }, func() {
+				go returnMemory(ctx, func() heap { return heap{allocated: allocated.Load(), live: of.live, idle: idle.Load()} }, func() {
 					freed.Add(1)
 					idle.Store(0)
 				})

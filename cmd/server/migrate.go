@@ -10,11 +10,8 @@ func migrate(ctx context.Context, args []string, std stdio) error {
 	set := flags("migrate", std)
 	force := set.Int("force", -1, "say that the schema is at this version and whole, without touching it; "+
 		"only for a database that another tool has left dirty")
-	if err := set.Parse(args); err != nil {
-		return usageError{err}
-	}
-	if set.NArg() > 0 {
-		return usagef("signoff migrate does not understand %q", set.Arg(0))
+	if err := parse(set, args); err != nil {
+		return err
 	}
 	config, err := readConfig()
 	if err != nil {

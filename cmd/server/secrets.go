@@ -15,27 +15,21 @@ import (
 	"signoff/internal/secrets"
 )
 
-// secret is an entry of the section secrets.
-type secret struct {
-	Env string `yaml:"env"` // where the server reads it
-	As  string `yaml:"as"`  // the variable of commands; empty: the same
-}
-
-// openSecrets reads the named secrets, and gathers all that must not be seen. The values are read here once: a secret
-// that changes is taken up by the next start.
-func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, error) {
-	named, err := r.namedSecrets()
+// openSecrets reads the named secrets, and builds the masker of all values that nobody may see. It reads the values once: a change takes
+// effect at the next start.
+func (f configFile) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, error) {
+	named, err := f.namedSecrets()
 	if err != nil {
-		return nil, nil, r.mistake(err)
+		return nil, nil, f.mistake(err)
 	}
 	vault, err := secrets.NewVault(named...)
 	if err != nil {
-		return nil, nil, r.mistake(err)
+		return nil, nil, f.mistake(err)
 	}
-	if err := r.checkLengths(); err != nil {
-		return nil, nil, r.mistake(err)
+	if err := f.checkLengths(); err != nil {
+		return nil, nil, f.mistake(err)
 	}
-	values := slices.Concat(r.modelKeys(), r.agentSecrets(), config.databasePassword(), []string{r.searchKey()})
+	values := slices.Concat(f.modelKeys(), f.agentSecrets(), config.databasePassword(), []string{f.searchKey()})
 	for _, s := range named {
 		values = append(values, s.Value)
 	}
@@ -46,9 +40,9 @@ func (r registry) openSecrets(config Config) (*secrets.Vault, *secrets.Masker, e
 	return vault, secrets.NewMasker(append(values, string(token))...), nil
 }
 
-func (r registry) namedSecrets() (named []secrets.Secret, err error) {
-	for _, name := range slices.Sorted(maps.Keys(r.Secrets)) {
-		s := r.Secrets[name]
+func (f configFile) namedSecrets() (named []secrets.Secret, err error) {
+	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
+		s := f.Secrets[name]
 		place := domain.Pointer("secrets", name)
 		switch {
 		case s.Env == "":
@@ -61,28 +55,28 @@ func (r registry) namedSecrets() (named []secrets.Secret, err error) {
 	return named, nil
 }
 
-// checkLengths finds keys that are too short to be masked, as the vault does it for secrets with a name.
-func (r registry) checkLengths() error {
-	for _, name := range slices.Sorted(maps.Keys(r.Models.Models)) {
-		if err := checkLength(domain.Pointer("models", name, "apiKeyEnv"), r.Models.Models[name].APIKeyEnv); err != nil {
+// checkLengths finds keys that are too short to be masked. The vault checks the named secrets.
+func (f configFile) checkLengths() error {
+	for _, name := range slices.Sorted(maps.Keys(f.Models.Models)) {
+		if err := checkLength(domain.Pointer("models", name, "apiKeyEnv"), f.Models.Models[name].APIKeyEnv); err != nil {
 			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.MCPServers)) {
-		headers := r.MCPServers[name].HeadersEnv
+	for _, name := range slices.Sorted(maps.Keys(f.MCPServers)) {
+		headers := f.MCPServers[name].HeadersEnv
 		for _, header := range slices.Sorted(maps.Keys(headers)) {
 			if err := checkLength(domain.Pointer("mcpServers", name, "headersEnv", header), headers[header]); err != nil {
 				return err
 			}
 		}
 	}
-	if r.WebSearch == nil {
+	if f.WebSearch == nil {
 		return nil
 	}
-	return checkLength(domain.Pointer("webSearch", "apiKeyEnv"), r.WebSearch.APIKeyEnv)
+	return checkLength(domain.Pointer("webSearch", "apiKeyEnv"), f.WebSearch.APIKeyEnv)
 }
 
-// checkLength checks the credential alone, after a scheme such as "Bearer …".
+// checkLength checks the credential without its scheme, such as "Bearer".
 func checkLength(place, variable string) error {
 	if variable == "" {
 		return nil
@@ -100,8 +94,8 @@ func checkLength(place, variable string) error {
 
 var schemes = []string{"bearer", "basic", "token"}
 
-func (r registry) modelKeys() (values []string) {
-	for _, m := range r.Models.Models {
+func (f configFile) modelKeys() (values []string) {
+	for _, m := range f.Models.Models {
 		if m.APIKeyEnv != "" {
 			values = append(values, os.Getenv(m.APIKeyEnv))
 		}
@@ -109,13 +103,13 @@ func (r registry) modelKeys() (values []string) {
 	return values
 }
 
-// agentSecrets are what agents and MCP servers are given under a name that secrets have, and all headers: whatever they
-// are called, they are there to sign in.
-func (r registry) agentSecrets() (values []string) {
-	for _, a := range r.Agents {
+// agentSecrets are the variables of agents and MCP servers whose names suggest a secret, and all headers: a header is there to sign in,
+// whatever its name.
+func (f configFile) agentSecrets() (values []string) {
+	for _, a := range f.Agents {
 		values = append(values, suspects(a.Env, a.SetEnv)...)
 	}
-	for _, server := range r.MCPServers {
+	for _, server := range f.MCPServers {
 		values = append(values, suspects(server.Env, server.SetEnv)...)
 		for _, variable := range server.HeadersEnv {
 			value := os.Getenv(variable)
@@ -140,8 +134,7 @@ func suspects(passedOn []string, set map[string]string) (values []string) {
 	return values
 }
 
-// databasePassword is what the driver takes for it, in whichever form it is said, and what an address says there: also
-// where the driver cannot read the rest of it.
+// databasePassword is the password as the driver reads it, in any form, and as the URL has it: also from a URL that the driver cannot read.
 func (c Config) databasePassword() []string {
 	passwords := []string{c.storeConfig().Password()}
 	if address, err := url.Parse(c.DatabaseURL); err == nil {
@@ -151,16 +144,15 @@ func (c Config) databasePassword() []string {
 	return passwords
 }
 
-// maskLog makes m the masker of the process's log. A log that nobody set up, as in a test, stays as it is: Go's own
-// handler, put behind another one, waits for itself.
+// maskLog makes m the masker of the process's log. A log without our handler, as in a test, stays as it is: Go's default handler behind
+// another one deadlocks.
 func maskLog(m *secrets.Masker) {
 	if handler, ours := slog.Default().Handler().(*secrets.Handler); ours {
 		slog.SetDefault(slog.New(secrets.NewHandler(handler, m)))
 	}
 }
 
-// logMasker is the masker of the log, which knows more secrets than any other of this process. Without a log it is nil, which knows
-// only the shapes of keys.
+// logMasker is the masker of the log, which knows the most secrets. Without our log it is nil, and a nil masker knows only the shapes of keys.
 func logMasker() *secrets.Masker {
 	if handler, ours := slog.Default().Handler().(*secrets.Handler); ours {
 		return handler.Masker()

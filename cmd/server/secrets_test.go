@@ -19,11 +19,11 @@ const canary = "canary-of-the-server"
 func opened(t testing.TB, text string) (*secrets.Vault, *secrets.Masker, error) {
 	t.Helper()
 	config := written(t, text)
-	named, err := config.readRegistry()
+	file, err := config.readConfigFile()
 	if err != nil {
 		return nil, nil, err
 	}
-	return named.openSecrets(config)
+	return file.openSecrets(config)
 }
 
 // logTo has the process's log in a buffer for one test.
@@ -109,11 +109,11 @@ mcpServers:
 	if err := os.WriteFile(config.tokenFile(), []byte("token-of-the-server\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	named, err := config.readRegistry()
+	file, err := config.readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, masker, err := named.openSecrets(config)
+	_, masker, err := file.openSecrets(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,15 +293,15 @@ func TestMistakesShowNoSecretOfTheFile(t *testing.T) {
 func failureOfStart(t *testing.T, text string) string {
 	t.Helper()
 	config := written(t, text)
-	named, err := config.readRegistry()
+	file, err := config.readConfigFile()
 	if err == nil {
-		_, _, err = named.openSecrets(config)
+		_, _, err = file.openSecrets(config)
 	}
 	if err == nil {
-		_, err = named.openModels(nil, nil)
+		_, err = file.openModels(nil, nil)
 	}
 	if err == nil {
-		_, err = named.openAgents(config, nil, nil)
+		_, err = file.openAgents(config, nil, nil)
 	}
 	var out bytes.Buffer
 	if exitCode(err, &out) != exitUsage {
@@ -313,11 +313,11 @@ func failureOfStart(t *testing.T, text string) string {
 func TestDoctorTellsOfSecrets(t *testing.T) {
 	t.Setenv("GITHUB_TOKEN", canary)
 	config := written(t, "models: {demo: {provider: demo}}\nsecrets: {github: {env: GITHUB_TOKEN, as: GH_TOKEN}, gone: {env: GONE_KEY}}")
-	named, err := config.readRegistry()
+	file, err := config.readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	vault, _, err := named.openSecrets(config)
+	vault, _, err := file.openSecrets(config)
 	if err != nil {
 		t.Fatal(err)
 	}

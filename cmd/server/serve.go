@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,11 +17,11 @@ import (
 
 // serve runs the server until a signal stops it.
 func serve(ctx context.Context, args []string, std stdio) error {
-	if err := noArguments("serve", args, std); err != nil {
+	if err := parse(flags("serve", std), args); err != nil {
 		return err
 	}
 	defer ignoreHangups()()
-	config, models, err := settle(std, Config.makeConfig)
+	config, models, err := settle(std, Config.makeConfigFile)
 	if err != nil {
 		return err
 	}
@@ -38,8 +37,8 @@ func serve(ctx context.Context, args []string, std stdio) error {
 	return app.Run(ctx, func() { app.welcome(std) })
 }
 
-// ignoreHangups keeps SIGHUP from ending the server, as it would: of a daemon, operators and tools expect that it reads its configuration
-// again, which this one does not do. The function that it returns ends that.
+// ignoreHangups keeps SIGHUP from ending the server, until stop is called. Operators and tools expect that a daemon reads its configuration
+// again; this server does not.
 func ignoreHangups() (stop func()) {
 	hangups, over := make(chan os.Signal, 1), make(chan struct{})
 	signal.Notify(hangups, syscall.SIGHUP)
@@ -59,29 +58,29 @@ func ignoreHangups() (stop func()) {
 	}
 }
 
-// settle reads all that the operator says, and sets up logging as they want it. Before the file is read, prepare may
-// make it.
-func settle(std stdio, prepare ...func(Config) error) (Config, registry, error) {
+// settle reads the environment and the configuration file, and sets up the log. The steps of prepare run before it reads the file, and may
+// write it.
+func settle(std stdio, prepare ...func(Config) error) (Config, configFile, error) {
 	config, err := readConfig()
 	if err != nil {
-		return config, registry{}, err
+		return config, configFile{}, err
 	}
 	config.setLogger(std.err)
 	for _, step := range prepare {
 		if err := step(config); err != nil {
-			return config, registry{}, err
+			return config, configFile{}, err
 		}
 	}
-	named, err := config.readRegistry()
+	file, err := config.readConfigFile()
 	if err != nil {
-		return config, named, err
+		return config, file, err
 	}
-	_, masker, err := named.openSecrets(config)
+	_, masker, err := file.openSecrets(config)
 	if err != nil {
-		return config, named, err
+		return config, file, err
 	}
 	maskLog(masker)
-	return config, named, nil
+	return config, file, nil
 }
 
 // setLogger sends the log to out. At first it masks only the database's password and the shapes of keys.
@@ -117,8 +116,8 @@ func (a *App) welcome(std stdio) {
 	fmt.Fprintln(std.err, "\nTry it from another terminal:\n\n"+indent(curls(a.Addr(), a.config.tokenFile()))+"\nStop it with Ctrl-C.")
 }
 
-// showConsole says how to open the console. The link has the token in it: the first start shows it, to a person at a terminal. What is no
-// terminal may be a log that others read, and is told the command that prints it.
+// showConsole says how to open the console. The link contains the token, so only the first start prints it, and only at a terminal: any other
+// output may be a log that others read, and gets the command that prints the link.
 func (a *App) showConsole(std stdio) {
 	command := a.config.consoleCommand(a.Addr())
 	token, err := a.config.firstToken("")
@@ -151,22 +150,4 @@ curl -sS $SIGNOFF_URL/approvals/APPROVAL_ID -H "Authorization: Bearer $SIGNOFF_T
 
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n  ") + "\n"
-}
-
-// flags returns a flag set that reports mistakes as usage errors.
-func flags(name string, std stdio) *flag.FlagSet {
-	set := flag.NewFlagSet("signoff "+name, flag.ContinueOnError)
-	set.SetOutput(std.err)
-	return set
-}
-
-func noArguments(name string, args []string, std stdio) error {
-	set := flags(name, std)
-	if err := set.Parse(args); err != nil {
-		return usageError{err}
-	}
-	if set.NArg() > 0 {
-		return usagef("signoff %s takes no arguments, not %q; settings are SIGNOFF_* variables", name, set.Arg(0))
-	}
-	return nil
 }

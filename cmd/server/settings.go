@@ -10,27 +10,9 @@ import (
 	"signoff/internal/runbooks"
 )
 
-// settingSection is the section "settings": the defaults of requests.
-type settingSection struct {
-	DefaultTimeout         *int              `yaml:"defaultTimeout"`         // seconds of active time per turn; 0 = none
-	DefaultApprovalTimeout *int              `yaml:"defaultApprovalTimeout"` // seconds; 0 = for ever
-	DefaultRetry           *int              `yaml:"defaultRetry"`           // seconds for which a request to a model is repeated; 0 = it is not
-	FallbackAfter          *int              `yaml:"fallbackAfter"`          // seconds until a model that is away makes room for a fallback; 0 = at once
-	DefaultCapabilities    map[string]string `yaml:"defaultCapabilities"`    // class: deny, ask or allow
-	DefaultShell           string            `yaml:"defaultShell"`
-	BlockGeneration        *bool             `yaml:"blockGeneration"`
-}
-
-// blockType is a type that blocks of runbooks can have.
-type blockType struct {
-	Description string `yaml:"description"`
-	Docs        string `yaml:"docs"`
-	PropsSchema any    `yaml:"propsSchema"`
-}
-
 // openSettings reads the defaults of requests.
-func (r registry) openSettings() (admission.Settings, error) {
-	s := r.Settings
+func (f configFile) openSettings() (admission.Settings, error) {
+	s := f.Settings
 	shown := admission.Settings{
 		TimeoutSeconds: s.DefaultTimeout, ApprovalTimeoutSeconds: s.DefaultApprovalTimeout, RetryForSeconds: s.DefaultRetry, Shell: s.DefaultShell,
 		BlockGenerationOff: s.BlockGeneration != nil && !*s.BlockGeneration,
@@ -40,16 +22,16 @@ func (r registry) openSettings() (admission.Settings, error) {
 		"defaultRetry": s.DefaultRetry, "fallbackAfter": s.FallbackAfter,
 	} {
 		if seconds != nil && *seconds < 0 {
-			return shown, r.mistake(domain.Invalid("/settings/"+name, "This is a number of seconds, at least 0."))
+			return shown, f.mistake(domain.Invalid("/settings/"+name, "This is a number of seconds, at least 0."))
 		}
 	}
 	capabilities, err := s.capabilities()
 	if err != nil {
-		return shown, r.mistake(err)
+		return shown, f.mistake(err)
 	}
 	shown.Capabilities = &capabilities
-	if shown.BlockTypes, err = r.openBlockTypes(); err != nil {
-		return shown, r.mistake(err)
+	if shown.BlockTypes, err = f.openBlockTypes(); err != nil {
+		return shown, f.mistake(err)
 	}
 	return shown, nil
 }
@@ -77,10 +59,10 @@ func (s settingSection) capabilities() (domain.Capabilities, error) {
 }
 
 // openBlockTypes reads the types that the operator registered, sorted by name.
-func (r registry) openBlockTypes() ([]domain.BlockType, error) {
+func (f configFile) openBlockTypes() ([]domain.BlockType, error) {
 	var types []domain.BlockType
-	for _, name := range slices.Sorted(maps.Keys(r.BlockTypes)) {
-		entry := r.BlockTypes[name]
+	for _, name := range slices.Sorted(maps.Keys(f.BlockTypes)) {
+		entry := f.BlockTypes[name]
 		t := domain.BlockType{Type: name, Description: entry.Description, Docs: entry.Docs}
 		if entry.PropsSchema != nil {
 			schema, err := json.Marshal(entry.PropsSchema)

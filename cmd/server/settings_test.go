@@ -12,7 +12,7 @@ import (
 
 func settingsOf(t *testing.T, text string) (admission.Settings, error) {
 	t.Helper()
-	read, err := written(t, text+"\nmodels: {demo: {provider: demo}}\n").readRegistry()
+	read, err := written(t, text+"\nmodels: {demo: {provider: demo}}\n").readConfigFile()
 	if err != nil {
 		return admission.Settings{}, err
 	}

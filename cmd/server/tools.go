@@ -15,37 +15,30 @@ import (
 	"signoff/internal/tools"
 )
 
-// webSearch is the section of that name. Without it there is no search.
-type webSearch struct {
-	Provider  string `yaml:"provider"`
-	URL       string `yaml:"url"`
-	APIKeyEnv string `yaml:"apiKeyEnv"`
-}
-
 // openTools makes the tools of the internal agent, in the order in which the model reads about them.
-func (r registry) openTools() (*tools.Registry, error) {
+func (f configFile) openTools() (*tools.Registry, error) {
 	list := []tools.Tool{
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{},
 		tools.Think{}, tools.NewReadSchema(documentSchemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 	}
-	if r.WebSearch == nil {
+	if f.WebSearch == nil {
 		return tools.NewRegistry(list...), nil
 	}
 	search, err := tools.NewWebSearch(tools.SearchConfig{
-		Provider: r.WebSearch.Provider, URL: r.WebSearch.URL, APIKey: r.searchKey(),
+		Provider: f.WebSearch.Provider, URL: f.WebSearch.URL, APIKey: f.searchKey(),
 	})
 	if err != nil {
-		return nil, r.mistake(domain.Invalid("/webSearch", "%s", domain.FailureOf(err).Message))
+		return nil, f.mistake(domain.Invalid("/webSearch", "%s", domain.FailureOf(err).Message))
 	}
 	return tools.NewRegistry(append(list, search)...), nil
 }
 
-func (r registry) searchKey() string {
-	if r.WebSearch == nil || r.WebSearch.APIKeyEnv == "" {
+func (f configFile) searchKey() string {
+	if f.WebSearch == nil || f.WebSearch.APIKeyEnv == "" {
 		return ""
 	}
-	return os.Getenv(r.WebSearch.APIKeyEnv)
+	return os.Getenv(f.WebSearch.APIKeyEnv)
 }
 
 // documentSchemas are the schemas of the contract, for agents that write for this API.
@@ -63,7 +56,7 @@ func documentSchemas() (map[string]json.RawMessage, error) {
 	return document.Components.Schemas, err
 }
 
-// shownTools shows the tools to clients.
+// shownTools shows the tools to clients and to admission.
 type shownTools struct{ *tools.Registry }
 
 var (
@@ -94,7 +87,7 @@ type knownSecrets struct{ *secrets.Vault }
 
 var _ admission.Secrets = knownSecrets{}
 
-// Check refuses a name that is not in the registry.
+// Check refuses a name that is not configured.
 func (k knownSecrets) Check(names []string) error {
 	for _, name := range names {
 		if k.Has(name) {

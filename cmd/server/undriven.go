@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// countEvery is how old the counts may be: they read an index of all that is parked, 20 to 50 ms for 100,000 of them.
+	// countEvery is the greatest age of the counts. A count reads an index of all parked executions: 20 to 50 ms for 100,000 of them.
 	countEvery = 15 * time.Second
-	// countTimeout gives a count up, so that a scrape does not wait for a database that is away.
+	// countTimeout ends a count, so that a scrape does not wait for a database that is down.
 	countTimeout = 2 * time.Second
 )
 
@@ -38,7 +38,7 @@ func newUndriven(count func(context.Context) (queued, parked int, err error)) *u
 // Describe implements prometheus.Collector.
 func (u *undriven) Describe(out chan<- *prometheus.Desc) { out <- u.queued; out <- u.parked }
 
-// Collect implements prometheus.Collector. What cannot be counted is left out: a number from long ago would be taken for today's.
+// Collect implements prometheus.Collector. It omits counts that it cannot read: an old number would pass for a new one.
 func (u *undriven) Collect(out chan<- prometheus.Metric) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,7 +57,7 @@ func (u *undriven) recount() {
 	defer cancel()
 	queued, parked, err := u.count(ctx)
 	if err != nil {
-		slog.Warn("cannot count what is parked and queued", "error", err)
+		slog.Warn("cannot count parked and queued executions", "error", err)
 	}
 	u.counted, u.known, u.last = time.Now(), err == nil, [2]int{queued, parked}
 }

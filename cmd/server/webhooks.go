@@ -12,32 +12,26 @@ import (
 	"signoff/internal/webhooks"
 )
 
-// webhookSection is the section "webhooks": targets beside public addresses, and the address of this server for people.
-type webhookSection struct {
-	AllowHosts []string `yaml:"allowHosts"` // host, or host:port
-	PublicURL  string   `yaml:"publicUrl"`
-}
-
 // openTargets reads the targets that webhooks may have.
-func (r registry) openTargets() (webhooks.Targets, error) {
-	targets := webhooks.Targets{AllowHosts: r.Webhooks.AllowHosts}
+func (f configFile) openTargets() (webhooks.Targets, error) {
+	targets := webhooks.Targets{AllowHosts: f.Webhooks.AllowHosts}
 	if err := targets.Check(); err != nil {
-		return targets, r.mistake(err)
+		return targets, f.mistake(err)
 	}
-	if _, err := r.publicHost(); err != nil {
-		return targets, r.mistake(err)
+	if _, err := f.publicHost(); err != nil {
+		return targets, f.mistake(err)
 	}
 	return targets, nil
 }
 
-// publicHost is the host of links, which requests may name, too; none without a public URL.
-func (r registry) publicHost() ([]string, error) {
-	if r.Webhooks.PublicURL == "" {
+// publicHost is the host of approval links; requests may name it as their host. Without a public URL there is none.
+func (f configFile) publicHost() ([]string, error) {
+	if f.Webhooks.PublicURL == "" {
 		return nil, nil
 	}
-	public, err := url.Parse(r.Webhooks.PublicURL)
+	public, err := url.Parse(f.Webhooks.PublicURL)
 	if err != nil || public.Scheme != "https" && public.Scheme != "http" || public.Host == "" || public.User != nil ||
-		strings.Trim(public.Path, "/") != "" || strings.ContainsAny(r.Webhooks.PublicURL, "?#") {
+		strings.Trim(public.Path, "/") != "" || strings.ContainsAny(f.Webhooks.PublicURL, "?#") {
 		return nil, domain.Invalid("/webhooks/publicUrl", "This is the address of the server as people see it, without a path, such as https://signoff.example.")
 	}
 	return []string{public.Host}, nil
@@ -50,20 +44,20 @@ type outbox struct {
 	hosts      []string // that links name
 }
 
-func (r registry) openOutbox(ctx context.Context, s *store.Store) (outbox, error) {
-	targets, err := r.openTargets()
+func (f configFile) openOutbox(ctx context.Context, s *store.Store) (outbox, error) {
+	targets, err := f.openTargets()
 	if err != nil {
 		return outbox{}, err
 	}
-	hosts, err := r.publicHost()
+	hosts, err := f.publicHost()
 	if err != nil {
-		return outbox{}, r.mistake(err)
+		return outbox{}, f.mistake(err)
 	}
 	key, err := s.ServerKey(ctx, "links")
 	if err != nil {
 		return outbox{}, err
 	}
-	links := webhooks.NewLinks(key, r.Webhooks.PublicURL)
+	links := webhooks.NewLinks(key, f.Webhooks.PublicURL)
 	dispatcher := webhooks.NewDispatcher(s, webhooks.Config{Targets: targets, Links: links, Version: version})
 	return outbox{dispatcher, webhooks.NewService(s, targets, links, dispatcher.Notify), hosts}, nil
 }
@@ -77,11 +71,11 @@ type notifyingStore struct {
 
 var _ events.Store = notifyingStore{}
 
-// Commit notifies also after a failure: a commit with an unknown outcome may have written deliveries.
-func (r notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
-	outcomes, err := r.Store.Commit(ctx, changes)
+// Commit also notifies after a failure: the commit may have happened, and written deliveries.
+func (s notifyingStore) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
+	results, err := s.Store.Commit(ctx, changes)
 	if slices.ContainsFunc(changes, func(c store.Change) bool { return c.SendsWebhooks() }) {
-		r.notify()
+		s.notify()
 	}
-	return outcomes, err
+	return results, err
 }

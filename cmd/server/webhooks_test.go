@@ -10,7 +10,7 @@ func TestWebhooksOfTheFile(t *testing.T) {
 	read, err := written(t, `
 models: {demo: {provider: demo}}
 webhooks: {allowHosts: ["127.0.0.1:9000", hooks.internal], publicUrl: "https://signoff.example:8443/"}
-`).readRegistry()
+`).readConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 		`{publicUrl: "https://me:password@signoff.example/"}`: "webhooks.publicUrl",
 		`{allowHost: []}`:                                     "allowHost",
 	} {
-		read, err := written(t, "models: {demo: {provider: demo}}\nwebhooks: "+text+"\n").readRegistry()
+		read, err := written(t, "models: {demo: {provider: demo}}\nwebhooks: "+text+"\n").readConfigFile()
 		if err == nil {
 			_, err = read.openTargets()
 		}

@@ -22,7 +22,7 @@ func TestBellBetweenReplicas(t *testing.T) {
 	second.Token = first.Token
 	second.start()
 	for _, s := range []*server{first, second} {
-		s.eventually("a replica that listens", func() bool { return s.metric("signoff_bells_listening") == 1 })
+		s.eventually("a replica that listens", func() bool { return s.metric("signoff_notifications_listening") == 1 })
 	}
 
 	var took, back []time.Duration
@@ -43,9 +43,9 @@ func TestBellBetweenReplicas(t *testing.T) {
 		t.Logf("from the decision until the call has started, %s: median %s, slowest %s", what, all[rounds/2], all[rounds-1])
 	}
 	for name, s := range map[string]*server{"driver": first, "decider": second} {
-		bell, poll := s.metric("signoff_bells_news_total"), s.metric("signoff_poll_news_total")
+		bell, poll := s.metric("signoff_peer_events_by_notification_total"), s.metric("signoff_peer_events_by_poll_total")
 		t.Logf("%s: %d bells sent, %d heard; news by bell %d, by poll %d", name,
-			s.metric("signoff_bells_sent_total"), s.metric("signoff_bells_heard_total"), bell, poll)
+			s.metric("signoff_notifications_sent_total"), s.metric("signoff_notifications_received_total"), bell, poll)
 		if bell < rounds/4 { // the poll may be first by chance, but not as a rule
 			t.Errorf("the %s: bells have found %d times something, the poll %d times", name, bell, poll)
 		}

@@ -63,7 +63,7 @@ func TestAnotherReplicaWakesWhatIsParked(t *testing.T) {
 	second.deserted()
 	second.decide(asked)
 	second.finishes(asked.ExecutionID, domain.StatusCompleted)
-	if took := second.metric("signoff_executions_taken_up_total"); took == 0 {
+	if took := second.metric("signoff_executions_acquired_total"); took == 0 {
 		t.Error("the replica that was asked did not take it up")
 	}
 	if ledger := first.written(); ledger != "ran\n" {

@@ -289,14 +289,14 @@ func TestDoctor(t *testing.T) {
 	})
 	t.Run("Postgres", func(t *testing.T) {
 		s := up(t, engine{url: cluster(t, true)}, newModel(t, quiet))
-		s.diagnosed(0, "model test", "ok    database settings", "ok    database bells", "ok    database connections")
+		s.diagnosed(0, "model test", "ok    database settings", "ok    database notifications", "ok    database connections")
 		if strings.Contains(s.stderr.String(), "may lose") {
 			t.Errorf("the server warns of a database that is as it should be:\n%s", s.stderr)
 		}
 	})
 	t.Run("Postgres without fsync", func(t *testing.T) {
 		s := up(t, engine{url: cluster(t, false)}, newModel(t, quiet))
-		s.diagnosed(1, "FAIL  database settings", "alter system set fsync = on", "alter system set full_page_writes = on", "ok    database bells")
+		s.diagnosed(1, "FAIL  database settings", "alter system set fsync = on", "alter system set full_page_writes = on", "ok    database notifications")
 		if !strings.Contains(s.stderr.String(), "fsync is off") {
 			t.Errorf("the server says nothing of fsync:\n%s", s.stderr)
 		}

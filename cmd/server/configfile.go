@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+)
+
+// configFile is the configuration file.
+//
+//	models:
+//	  default: local
+//	  local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1", contextWindow: 32768}
+//	agents:
+//	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+//	mcpServers:
+//	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+//	secrets:
+//	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
+//	webSearch: {provider: searxng, url: "http://127.0.0.1:8888"}
+//	settings: {defaultTimeout: 300, defaultCapabilities: {write: deny}, defaultShell: zsh}
+//	blockTypes:
+//	  script: {description: "Runs a script", propsSchema: {type: object, required: [code]}}
+//	webhooks: {allowHosts: ["127.0.0.1:9000"], publicUrl: "https://signoff.example"}
+type configFile struct {
+	Models     modelSection         `yaml:"models"`
+	Agents     map[string]agent     `yaml:"agents"`
+	MCPServers map[string]mcpServer `yaml:"mcpServers"`
+	Secrets    map[string]secret    `yaml:"secrets"`
+	WebSearch  *webSearch           `yaml:"webSearch"`
+	Settings   settingSection       `yaml:"settings"`
+	BlockTypes map[string]blockType `yaml:"blockTypes"`
+	Webhooks   webhookSection       `yaml:"webhooks"`
+
+	path    string // empty: there is no file
+	content []byte
+}
+
+// modelSection holds the models by name, and under "default" the name of the default model.
+type modelSection struct {
+	Default string
+	Models  map[string]model
+}
+
+type model struct {
+	Provider      string `yaml:"provider"`
+	Model         string `yaml:"model"`
+	BaseURL       string `yaml:"baseUrl"`
+	APIKeyEnv     string `yaml:"apiKeyEnv"`
+	ContextWindow int    `yaml:"contextWindow"`
+
+	MaxOutputTokens     int      `yaml:"maxOutputTokens"`
+	ThinkingTokens      int      `yaml:"thinkingTokens"`
+	InputCostPer1m      *float64 `yaml:"inputCostPer1m"`
+	OutputCostPer1m     *float64 `yaml:"outputCostPer1m"`
+	CacheReadCostPer1m  *float64 `yaml:"cacheReadCostPer1m"`
+	CacheWriteCostPer1m *float64 `yaml:"cacheWriteCostPer1m"`
+}
+
+// UnmarshalYAML separates the default from the models. A custom decoder does not inherit strictness, so it sets it again.
+func (s *modelSection) UnmarshalYAML(unmarshal func(any) error) error {
+	var entries map[string]any
+	if err := unmarshal(&entries); err != nil {
+		return err
+	}
+	s.Models = map[string]model{}
+	for name, entry := range entries {
+		if name == "default" {
+			text, ok := entry.(string)
+			if !ok {
+				return errors.New("models.default is the name of a model")
+			}
+			s.Default = text
+			continue
+		}
+		raw, err := yaml.Marshal(entry)
+		if err != nil {
+			return err
+		}
+		var m model
+		if err := yaml.UnmarshalWithOptions(raw, &m, yaml.Strict()); err != nil {
+			return errors.New("models." + name + ": " + withoutPlace(yaml.FormatError(err, false, false)))
+		}
+		s.Models[name] = m
+	}
+	return nil
+}
+
+// withoutPlace cuts "[1:1] " off: that is the place in the entry, not in the file.
+func withoutPlace(message string) string {
+	if _, text, found := strings.Cut(message, "] "); found && strings.HasPrefix(message, "[") {
+		return text
+	}
+	return message
+}
+
+// agent is an entry of the section agents. A field that it leaves out has the value of the built-in agent of that name.
+type agent struct {
+	Enabled             *bool             `yaml:"enabled"`
+	Command             string            `yaml:"command"`
+	Args                []string          `yaml:"args"`
+	Env                 []string          `yaml:"env"`
+	SetEnv              map[string]string `yaml:"setEnv"`
+	Description         string            `yaml:"description"`
+	Mode                *string           `yaml:"mode"`
+	Model               string            `yaml:"model"`
+	FileSystem          bool              `yaml:"fileSystem"`
+	Terminal            bool              `yaml:"terminal"`
+	Home                string            `yaml:"home"`
+	AllowBypass         bool              `yaml:"allowBypass"`
+	SilentAfterSeconds  *int              `yaml:"silentAfterSeconds"`
+	StartTimeoutSeconds *int              `yaml:"startTimeoutSeconds"`
+}
+
+// mcpServer is an entry of the section mcpServers.
+type mcpServer struct {
+	Command    string            `yaml:"command"`
+	Args       []string          `yaml:"args"`
+	Env        []string          `yaml:"env"`
+	SetEnv     map[string]string `yaml:"setEnv"`
+	URL        string            `yaml:"url"`
+	Transport  string            `yaml:"transport"`
+	HeadersEnv map[string]string `yaml:"headersEnv"`
+}
+
+// secret is an entry of the section secrets.
+type secret struct {
+	Env string `yaml:"env"` // where the server reads it
+	As  string `yaml:"as"`  // the variable of commands; empty: the same
+}
+
+// webSearch is the section of that name. Without it there is no search.
+type webSearch struct {
+	Provider  string `yaml:"provider"`
+	URL       string `yaml:"url"`
+	APIKeyEnv string `yaml:"apiKeyEnv"`
+}
+
+// settingSection is the section "settings": the defaults of requests.
+type settingSection struct {
+	DefaultTimeout         *int              `yaml:"defaultTimeout"`         // seconds of active time per turn; 0 = none
+	DefaultApprovalTimeout *int              `yaml:"defaultApprovalTimeout"` // seconds; 0 = for ever
+	DefaultRetry           *int              `yaml:"defaultRetry"`           // seconds for which a request to a model is repeated; 0 = it is not
+	FallbackAfter          *int              `yaml:"fallbackAfter"`          // seconds until a model that is away makes room for a fallback; 0 = at once
+	DefaultCapabilities    map[string]string `yaml:"defaultCapabilities"`    // class: deny, ask or allow
+	DefaultShell           string            `yaml:"defaultShell"`
+	BlockGeneration        *bool             `yaml:"blockGeneration"`
+}
+
+// blockType is a type that blocks of runbooks can have.
+type blockType struct {
+	Description string `yaml:"description"`
+	Docs        string `yaml:"docs"`
+	PropsSchema any    `yaml:"propsSchema"`
+}
+
+// webhookSection is the section "webhooks": targets beside public addresses, and the address of this server for people.
+type webhookSection struct {
+	AllowHosts []string `yaml:"allowHosts"` // host, or host:port
+	PublicURL  string   `yaml:"publicUrl"`
+}

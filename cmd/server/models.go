@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"signoff/internal/admission"
+	"signoff/internal/http"
+	"signoff/internal/llm"
+	script "signoff/internal/llm/demo"
+	"signoff/internal/secrets"
+	"signoff/internal/tools"
+)
+
+// openModels opens the models of the internal agent, with the values of their keys.
+func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker) (*llm.Registry, error) {
+	config := llm.Config{
+		Default: f.Models.Default, Models: map[string]llm.Model{}, Pace: script.Pace, Masker: masker,
+		Retry: orNone(f.Settings.DefaultRetry), Patience: orNone(f.Settings.FallbackAfter),
+	}
+	for name, m := range f.Models.Models {
+		entry := llm.Model{
+			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow,
+			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, InputCostPer1m: m.InputCostPer1m,
+			OutputCostPer1m: m.OutputCostPer1m, CacheReadCostPer1m: m.CacheReadCostPer1m, CacheWriteCostPer1m: m.CacheWriteCostPer1m,
+		}
+		if m.APIKeyEnv != "" {
+			entry.APIKey = os.Getenv(m.APIKeyEnv)
+		}
+		config.Models[name] = entry
+	}
+	models, err := llm.NewRegistry(config, known)
+	if err != nil {
+		return nil, f.mistake(err)
+	}
+	return models, nil
+}
+
+// models shows the models to clients.
+type models struct {
+	*llm.Registry
+	entries map[string]model
+}
+
+var (
+	_ http.Models      = models{}
+	_ admission.Models = models{}
+)
+
+// Priced implements [admission.Models]. The demo model is free without a setting.
+func (m models) Priced(name string) bool {
+	entry := m.entries[name]
+	return entry.InputCostPer1m != nil && entry.OutputCostPer1m != nil
+}
+
+// Models lists the models, without secrets.
+func (m models) Models(ctx context.Context) []http.ModelInfo {
+	var infos []http.ModelInfo
+	for _, info := range m.Registry.Models(ctx) {
+		infos = append(infos, http.ModelInfo{
+			Name: info.Name, Provider: info.Provider, Model: info.Model, Default: info.Default,
+			Available: info.Available, Reason: info.Reason, ContextWindow: int64(m.entries[info.Name].ContextWindow),
+		})
+	}
+	return infos
+}
+
+// orNone converts a setting in seconds for package llm: there 0 is the default, and a negative value turns the feature off.
+func orNone(seconds *int) time.Duration {
+	switch {
+	case seconds == nil:
+		return 0
+	case *seconds == 0:
+		return -1
+	default:
+		return time.Duration(*seconds) * time.Second
+	}
+}

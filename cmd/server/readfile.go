@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+
+	"signoff/internal/domain"
+	script "signoff/internal/llm/demo"
+)
+
+// demoModels is the configuration of a server without a file: the demo model alone.
+func demoModels() configFile {
+	return configFile{Models: modelSection{Default: "demo", Models: map[string]model{"demo": {Provider: script.Name}}}}
+}
+
+// firstConfig is the file that the first start writes, as a beginning for the operator.
+const firstConfig = `# The models that executions can use; docs/configuration.md has more. Change it and start the server again.
+models:
+  default: demo
+  demo: {provider: demo}   # a script that needs no key
+  # local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1"}
+  # openai: {provider: openai, model: gpt-5, apiKeyEnv: OPENAI_API_KEY}
+
+# Claude Code, Gemini CLI, Codex, OpenCode, Qwen Code and Copilot CLI need no entry; "signoff doctor" tells which of them
+# are installed. An entry adds an agent that speaks ACP, or changes one of these; docs/agents.md has more.
+# agents:
+#   claude: {home: private}
+#   codex: {enabled: false}
+#   mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+# mcpServers:
+#   github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+
+# Secrets have names that agents may say; a command that is given one has its value in a variable, and no model sees it.
+# secrets:
+#   github: {env: GITHUB_TOKEN, as: GH_TOKEN}
+`
+
+// makeConfigFile writes a first configuration file if none was named and none exists. By default the file lies in the workspace: commands
+// cannot change an existing file, but they could create a missing one, and the next start would send keys to the addresses in it. A folder in
+// which the server may not write is closed to commands, too.
+func (c Config) makeConfigFile() error {
+	if c.Config != "" {
+		return nil
+	}
+	file, err := os.OpenFile(c.configPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil //nolint:nilerr // it is there, or cannot be there
+	}
+	_, err = file.WriteString(firstConfig)
+	return errors.Join(err, file.Close())
+}
+
+// readConfigFile reads the configuration file. A default file that is missing stands for the demo model; a named one must exist.
+func (c Config) readConfigFile() (configFile, error) {
+	content, err := os.ReadFile(c.configPath())
+	if errors.Is(err, fs.ErrNotExist) && c.Config == "" {
+		return demoModels(), nil
+	}
+	if err != nil {
+		return configFile{}, usagef("the configuration file cannot be read: %w", err)
+	}
+	f := configFile{path: c.configPath(), content: content}
+	if err := yaml.UnmarshalWithOptions(content, &f, yaml.Strict()); err != nil {
+		masker, readable := private(content)
+		return configFile{}, usagef("%s: %s", c.configPath(), masker.MaskString(yaml.FormatError(err, false, readable)))
+	}
+	if len(f.Models.Models) == 0 && len(f.Agents) == 0 {
+		return configFile{}, usagef("%s names neither models nor agents; docs/configuration.md shows how", c.configPath())
+	}
+	if len(f.Models.Models) == 0 && f.Models.Default == "" {
+		f.Models = demoModels().Models
+	}
+	return f, nil
+}
+
+// mistake turns an error into a usage error that shows the line it points at. It shows no line with an address: the mistake may be a secret
+// in it, and nobody knows where that secret begins and ends.
+func (f configFile) mistake(err error) error {
+	var coded *domain.Error
+	if !errors.As(err, &coded) || len(coded.Details) == 0 {
+		return usageError{err}
+	}
+	steps := strings.Split(strings.TrimPrefix(coded.Details[0].Pointer, "/"), "/")
+	place := strings.Join(steps, ".")
+	if f.path != "" {
+		place = f.path + ": " + place
+	}
+	masker, readable := private(f.content)
+	message := masker.MaskString(coded.Message)
+	if !readable || slices.Contains([]string{"baseUrl", "publicUrl"}, steps[len(steps)-1]) {
+		return usagef("%s: %s", place, message)
+	}
+	for ; len(steps) > 1; steps = steps[:len(steps)-1] { // a missing field has no place; its parent has one
+		if excerpt, err := yamlPath(steps).AnnotateSource(f.content, false); err == nil {
+			return usagef("%s: %s\n%s", place, message, masker.MaskString(strings.TrimRight(string(excerpt), "\n")))
+		}
+	}
+	return usagef("%s: %s", place, message)
+}
+
+func yamlPath(steps []string) *yaml.Path {
+	path := (&yaml.PathBuilder{}).Root()
+	for _, step := range steps {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		if index, err := strconv.ParseUint(step, 10, 32); err == nil {
+			path = path.Index(uint(index))
+		} else {
+			path = path.Child(step)
+		}
+	}
+	return path.Build()
+}
