@@ -9,7 +9,7 @@ import (
 	"net/http"
 )
 
-// modelClient asks the model for the floors. Connections are kept, as every server does that talks to one model all day.
+// modelClient asks the model for the hub. It keeps connections, as every server does that talks to one model all day.
 type modelClient struct {
 	client *http.Client
 	url    string

@@ -12,12 +12,6 @@ import (
 	"signoff/test/harness"
 )
 
-// object is a JSON object that somebody writes down.
-type object = harness.Object
-
-// wire keeps enough connections for every figure.
-var wire = &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true, ReadBufferSize: 32 << 10}
-
 // patience is how long one execution, or one answer, may take.
 const patience = 60 * time.Second
 
@@ -57,15 +51,8 @@ func (t *target) open(ctx context.Context, id string) (io.ReadCloser, error) {
 	return response.Body, nil
 }
 
-// begin creates an execution and opens its stream. The relay knows no executions: there both are one request.
+// begin creates an execution and opens its stream.
 func (t *target) begin(ctx context.Context, s script, more ...object) (io.ReadCloser, error) {
-	if t.name == relay {
-		response, err := t.send(ctx, http.MethodPost, "/executions", object{"prompt": s.String()})
-		if err != nil {
-			return nil, err
-		}
-		return response.Body, nil
-	}
 	id, err := t.create(ctx, s, more...)
 	if err != nil {
 		return nil, err

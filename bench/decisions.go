@@ -12,22 +12,22 @@ import (
 	"signoff/test/harness"
 )
 
-// decisionFigures are how long after somebody has said yes the command runs. The command tells its time itself, so the child process is in
-// the floor, too: the hub's decision goes over a channel to the goroutine that starts it. Once it is the same child process, with the same isolation,
-// and once a bare shell, which shows the cost of the isolation.
+// decisionFigures measure the time from the approval of a command until it runs. The command prints the time itself, so the start of a process
+// is in the hub's figure, too. The hub runs the command once with the same isolation, and once in a bare shell, which shows the cost of the
+// isolation.
 func decisionFigures() []figure {
 	return []figure{
 		{
 			name: "decision", about: "approve a command, which tells when it ran; the hub's has the same isolation",
-			contenders: []string{hub, postgres, sqlite}, measure: decisions, words: []string{withIsolation},
+			contenders: []string{hub, postgres, sqlite}, measure: decisions, isolated: true,
 			rows: []row{
 				{key: "p50", title: "decision → tool start p50", unit: "ms", reach: goals(4.5, 5.0)},
 				{key: "p99", title: "decision → tool start p99", unit: "ms"},
 			},
 		},
 		{
-			name: "walls", about: "the same, the hub's command without isolation", contenders: []string{hub, postgres, sqlite}, measure: decisions,
-			rows: []row{{key: "p50", title: "decision → tool start p50, the floor a bare shell", unit: "ms"}},
+			name: "bare", about: "the same, the hub's command without isolation", contenders: []string{hub, postgres, sqlite}, measure: decisions,
+			rows: []row{{key: "p50", title: "decision → tool start p50, the hub with a bare shell", unit: "ms"}},
 		},
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 )
@@ -10,17 +11,29 @@ type figure struct {
 	name       string
 	about      string   // one line, for the list
 	contenders []string // the hub among them where there are ratios
-	words      []string // for the floors
+	isolated   bool     // the hub isolates its commands
 	anew       bool     // each measurement has processes of its own
 	measure    func(ctx context.Context, at place) (sample, error)
 	rows       []row
 	rounds     int // in place of the usual number
 }
 
-// isIdle reports whether the contender is a floor by which no row is judged: the relay, and the hub where all goals are for values.
+// isIdle reports whether the contender is the hub and no row is judged by it, because all goals are for values.
 func (f figure) isIdle(contender string) bool {
-	judges := slices.ContainsFunc(f.rows, func(r row) bool { return !r.plain && r.reach != nil })
-	return contender == relay || contender == hub && !judges
+	return contender == hub && !slices.ContainsFunc(f.rows, func(r row) bool { return !r.plain && r.reach != nil })
+}
+
+const (
+	usualRounds = 5
+	shortRounds = 3
+)
+
+// roundsOf is how often each contender takes its turn.
+func (f figure) roundsOf(short bool) int {
+	if short {
+		return shortRounds
+	}
+	return cmp.Or(f.rounds, usualRounds)
 }
 
 // place is where a measurement is taken.
@@ -40,14 +53,9 @@ type row struct {
 	unit  string
 	more  bool               // more is better
 	plain bool               // the goal is for the value, not for its ratio to the hub; it is missed beyond twice the goal
-	reach map[string]float64 // the goal, by contender; none: the row is only told
-	stand map[string]float64 // where a goal is far: what was reached, of which the short form guards the half in its place
-	calm  bool               // a neighbour's noise is all that a short run would see: only the long form judges it
-}
-
-// figures is the order in which they are measured.
-func figures() []figure {
-	return slices.Concat(speedFigures(), turnFigures(), decisionFigures(), []figure{replayFigure()}, followerFigures(), []figure{waitingFigure(), startFigure(), agentFigure()})
+	reach map[string]float64 // the goal, by contender; none: nobody judges the row
+	stand map[string]float64 // what was reached, where that is far from the goal: the short form guards half of it instead
+	calm  bool               // only the long form judges it: a short run would measure the noise of its neighbours
 }
 
 // both is the same goal on both engines.

@@ -14,34 +14,34 @@ import (
 	"signoff/internal/domain"
 )
 
-// agentTurn starts the external agent, prompts it, and writes its text into the log as it comes. It does no more than that takes: no SDK,
-// no check, one decoding of each line.
-func (h *hubServer) agentTurn(ctx context.Context, log *hubLog, prompt string) (err error) {
+// agentTurn starts the external agent, prompts it, and writes its text into the log as it comes: without an SDK or a check, with one decoding of
+// each line.
+func agentTurn(ctx context.Context, log *hubLog, prompt string) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	asked, err := promptRequests(prompt)
+	requests, err := promptRequests(prompt)
 	if err != nil {
 		return err
 	}
 	agent := exec.CommandContext(ctx, self, "agent")
-	agent.Stdin = bytes.NewReader(asked)
-	said, err := agent.StdoutPipe()
+	agent.Stdin = bytes.NewReader(requests)
+	output, err := agent.StdoutPipe()
 	if err != nil {
 		return err
 	}
 	if err := agent.Start(); err != nil {
 		return err
 	}
-	err = log.readAgent(said)
+	err = log.readAgent(output)
 	return errors.Join(err, agent.Wait())
 }
 
 // promptID is that of the request whose answer ends the turn.
 const promptID = 2
 
-// promptRequests is all that the agent is asked. The session's id is known before: the agent has one alone.
+// promptRequests are all requests to the agent, which has one session with a known id.
 func promptRequests(prompt string) ([]byte, error) {
 	text, err := json.Marshal(prompt)
 	if err != nil {
@@ -66,9 +66,9 @@ type agentLine struct {
 }
 
 // readAgent writes what the agent says into the log, until its turn is over.
-func (l *hubLog) readAgent(said io.Reader) error {
+func (l *hubLog) readAgent(output io.Reader) error {
 	message := hubText{kind: domain.MessageDeltaType, id: l.execution}
-	lines := bufio.NewReaderSize(said, 32<<10)
+	lines := bufio.NewReaderSize(output, 32<<10)
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
@@ -77,13 +77,13 @@ func (l *hubLog) readAgent(said io.Reader) error {
 		if err != nil {
 			return err
 		}
-		var heard agentLine
-		if err := json.Unmarshal(line, &heard); err != nil {
+		var said agentLine
+		if err := json.Unmarshal(line, &said); err != nil {
 			return err
 		}
-		if heard.ID == promptID {
+		if said.ID == promptID {
 			return nil
 		}
-		l.addText(&message, heard.Params.Update.Content.Text)
+		l.addText(&message, said.Params.Update.Content.Text)
 	}
 }

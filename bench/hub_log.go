@@ -31,8 +31,8 @@ func (l *hubLog) add(kind domain.EventType, data []byte) {
 	}
 }
 
-// notify writes an event that is too rare to be worth an encoder of its own.
-func (l *hubLog) notify(kind domain.EventType, payload map[string]any) {
+// addPayload writes an event that is too rare to be worth an encoder of its own.
+func (l *hubLog) addPayload(kind domain.EventType, payload map[string]any) {
 	data, err := json.Marshal(payload)
 	if err != nil { // unreachable: the values are texts and numbers
 		data = []byte("{}")
@@ -40,9 +40,9 @@ func (l *hubLog) notify(kind domain.EventType, payload map[string]any) {
 	l.add(kind, data)
 }
 
-// after returns the frames behind seq and a bell that rings when there are more. Both are taken under one lock, so an event that
-// comes while the frames are being written has rung it already.
-func (l *hubLog) after(seq int) (frames [][]byte, ended bool, bell <-chan struct{}) {
+// after returns the frames behind seq and a channel that is closed when there are more. It reads both under one lock, so an event that comes while
+// the caller writes the frames has closed the channel already.
+func (l *hubLog) after(seq int) (frames [][]byte, ended bool, more <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.notified == nil && !l.ended {
@@ -68,6 +68,12 @@ func (l *hubLog) encode(kind domain.EventType, data []byte) []byte {
 	b = append(b, `","data":`...)
 	b = append(b, data...)
 	return append(b, "}\n\n"...)
+}
+
+func (l *hubLog) addText(to *hubText, text string) {
+	if text != "" {
+		l.add(to.kind, to.delta(text))
+	}
 }
 
 // hubText is a message, or a thought, that the model is saying.

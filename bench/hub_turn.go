@@ -13,21 +13,34 @@ import (
 	"signoff/internal/domain"
 )
 
-// run drives an execution to its end. It is the one goroutine that an execution has, also while it waits for a person.
-func (h *hubServer) run(log *hubLog, request floorRequest) {
+// hubRequest is what the hub reads of a request for an execution.
+type hubRequest struct {
+	Prompt string
+	Source struct{ Type string }
+}
+
+// hubTurns is what all executions need.
+type hubTurns struct {
+	model     modelClient
+	child     child // runs an approved command
+	approvals *hubApprovals
+}
+
+// run drives an execution to its end. It is the execution's only goroutine, also while it waits for a person.
+func (h hubTurns) run(ctx context.Context, log *hubLog, request hubRequest) {
 	turn := h.turn
 	if request.Source.Type == "acp" {
-		turn = h.agentTurn
+		turn = agentTurn
 	}
-	if err := turn(h.life, log, request.Prompt); err != nil {
-		log.notify(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
+	if err := turn(ctx, log, request.Prompt); err != nil {
+		log.addPayload(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
 		return
 	}
-	log.notify(domain.ExecutionCompletedType, map[string]any{"finishReason": "endTurn"})
+	log.addPayload(domain.ExecutionCompletedType, map[string]any{"finishReason": "endTurn"})
 }
 
 // turn asks the model until it calls for nothing more.
-func (h *hubServer) turn(ctx context.Context, log *hubLog, prompt string) error {
+func (h hubTurns) turn(ctx context.Context, log *hubLog, prompt string) error {
 	conversation := []chatMessage{{Role: "user", Content: prompt}}
 	for {
 		calls, err := h.readModel(ctx, log, conversation)
@@ -57,7 +70,7 @@ type chatChunk struct {
 }
 
 // readModel writes one answer of the model into the log as it comes, and returns what it calls for.
-func (h *hubServer) readModel(ctx context.Context, log *hubLog, conversation []chatMessage) (calls []chatCall, err error) {
+func (h hubTurns) readModel(ctx context.Context, log *hubLog, conversation []chatMessage) (calls []chatCall, err error) {
 	stream, err := h.model.ask(ctx, conversation)
 	if err != nil {
 		return nil, err
@@ -111,22 +124,16 @@ func nextData(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-func (l *hubLog) addText(to *hubText, text string) {
-	if text != "" {
-		l.add(to.kind, to.delta(text))
-	}
-}
-
-// carryOut asks a person, waits, and runs the command. The approval is there before anybody is told of it.
-func (h *hubServer) carryOut(ctx context.Context, log *hubLog, call chatCall) (output string, err error) {
+// carryOut asks a person, waits, and runs the command. The approval is open before its event shows it.
+func (h hubTurns) carryOut(ctx context.Context, log *hubLog, call chatCall) (output string, err error) {
 	var arguments struct {
 		Command string `json:"command"`
 	}
 	if err := json.Unmarshal([]byte(call.Function.Arguments), &arguments); err != nil || call.Function.Name != "bash" {
 		return "", errors.Join(errors.New("the model calls for something that is no command"), err)
 	}
-	id, decided := h.open()
-	log.notify(domain.ApprovalRequestedType, map[string]any{"approvalId": id, "toolCallId": call.ID, "arguments": arguments})
+	id, decided := h.approvals.ask()
+	log.addPayload(domain.ApprovalRequestedType, map[string]any{"approvalId": id, "toolCallId": call.ID, "arguments": arguments})
 	select {
 	case <-decided:
 	case <-ctx.Done():
@@ -137,6 +144,6 @@ func (h *hubServer) carryOut(ctx context.Context, log *hubLog, call chatCall) (o
 		return "", err
 	}
 	output = strings.TrimSpace(string(printed))
-	log.notify(domain.ToolCallCompletedType, map[string]any{"toolCallId": call.ID, "output": output})
+	log.addPayload(domain.ToolCallCompletedType, map[string]any{"toolCallId": call.ID, "output": output})
 	return output, nil
 }

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"slices"
 	"time"
+
+	"signoff/test/harness"
 )
 
 // entry is what one measurement found: a line of the results file.
@@ -23,60 +20,30 @@ type entry struct {
 
 // journal is the results file, as far as it is about what is measured now.
 type journal struct {
-	file    *os.File
+	file    *harness.Results[entry]
 	commit  string
 	short   bool
 	entries []entry
 }
 
 func openJournal(path, commit string, short bool) (*journal, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, err
-	}
-	b := &journal{commit: commit, short: short}
-	if err := b.read(path); err != nil {
-		return nil, err
-	}
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	b.file = file
-	return b, err
+	file, all, err := harness.OpenResults[entry](path)
+	other := func(e entry) bool { return e.Commit != commit || e.Short != short }
+	return &journal{file: file, commit: commit, short: short, entries: slices.DeleteFunc(all, other)}, err
 }
 
-func (b *journal) read(path string) error {
-	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var line entry
-		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Commit == b.commit && line.Short == b.short { // the last line of a run that was killed is no JSON
-			b.entries = append(b.entries, line)
-		}
-	}
-	return nil
-}
-
-// add writes a line down at once: what has been measured need not be measured again.
-func (b *journal) add(f figure, round int, contender string, values sample) error {
+// add writes a measurement down at once: it need not be repeated.
+func (j *journal) add(f figure, round int, contender string, values sample) error {
 	line := entry{
-		Commit: b.commit, Short: b.short, Figure: f.name, Round: round, Contender: contender, Time: time.Now().UTC(), Values: values,
+		Commit: j.commit, Short: j.short, Figure: f.name, Round: round, Contender: contender, Time: time.Now().UTC(), Values: values,
 	}
-	encoded, err := json.Marshal(line)
-	if err != nil {
-		return err
-	}
-	b.entries = append(b.entries, line)
-	_, err = b.file.Write(append(encoded, '\n'))
-	return err
+	j.entries = append(j.entries, line)
+	return j.file.Add(line)
 }
 
 // values is what a round found of a figure.
-func (b *journal) values(f figure, round int, contender string) sample {
-	for _, line := range b.entries {
+func (j *journal) values(f figure, round int, contender string) sample {
+	for _, line := range j.entries {
 		if line.Figure == f.name && line.Round == round && line.Contender == contender {
 			return line.Values
 		}
@@ -84,22 +51,22 @@ func (b *journal) values(f figure, round int, contender string) sample {
 	return nil
 }
 
-// has reports whether a round of a figure is there in full. A round of which a part is missing is measured anew: its ratios would be those of two times.
-func (b *journal) has(f figure, round int) bool {
+// has reports whether a round of a figure is complete. An incomplete round is measured again: its ratios would compare two times.
+func (j *journal) has(f figure, round int) bool {
 	for _, contender := range f.contenders {
-		if b.values(f, round, contender) == nil {
+		if j.values(f, round, contender) == nil {
 			return false
 		}
 	}
 	return true
 }
 
-// found is what the rounds found of a row, and of its ratio to the hub; of what was not measured there are no rounds.
-func (b *journal) found(f figure, r row, contender string) (value, ratio finding) {
+// found summarizes the rounds of a row, and of its ratio to the hub. Without a measurement there are no rounds.
+func (j *journal) found(f figure, r row, contender string) (value, ratio finding) {
 	var values, ratios []float64
-	for round := range rounds(f, b.short) {
-		of, floor := b.values(f, round, contender), b.values(f, round, hub)
-		if !b.has(f, round) {
+	for round := range f.roundsOf(j.short) {
+		of, floor := j.values(f, round, contender), j.values(f, round, hub)
+		if !j.has(f, round) {
 			continue
 		}
 		if v, measured := of[r.key]; measured {

@@ -1,18 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"time"
+
+	"signoff/test/harness"
 )
 
 func main() {
@@ -33,8 +35,6 @@ func run(ctx context.Context, arguments []string) error {
 			return serveModel(ctx, os.Stdout)
 		case hub:
 			return serveHub(ctx, os.Stdout, arguments[1], slices.Contains(arguments, withIsolation))
-		case relay:
-			return serveRelay(ctx, os.Stdout, arguments[1])
 		case "agent":
 			return serveAgent(os.Stdin, os.Stdout)
 		}
@@ -76,38 +76,44 @@ func (o options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	book, err := openJournal(o.results, commit(), o.short)
+	journal, err := openJournal(o.results, commit(), o.short)
 	if err != nil {
 		return err
 	}
-	defer book.file.Close()
+	defer journal.file.Close()
 	begun := time.Now()
 	if !o.print {
-		if err := o.measure(ctx, book, chosen); err != nil {
+		if err := o.measure(ctx, journal, chosen); err != nil {
 			return err
 		}
 	}
-	fmt.Printf("\nSignoff at %s, %s, %d cores, %s/%s; %s\n\n", book.commit, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
+	fmt.Printf("\nSignoff at %s, %s, %d cores, %s/%s; %s\n\n", journal.commit, time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH,
 		time.Since(begun).Round(time.Second))
-	if missed := table(os.Stdout, book.judge(chosen)); missed > 0 {
+	if missed := table(os.Stdout, journal.judge(chosen)); missed > 0 {
 		return fmt.Errorf("%d goals are missed by more than the run's own spread allows", missed)
 	}
 	return nil
 }
 
-func (o options) measure(ctx context.Context, book *journal, chosen []figure) (err error) {
+func (o options) measure(ctx context.Context, journal *journal, chosen []figure) (err error) {
 	stage, err := newStage(o.binary)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.close()) }()
-	c := &campaign{stage: stage, journal: book, short: o.short}
+	c := &campaign{stage: stage, journal: journal, short: o.short}
 	for _, f := range chosen {
 		if err := c.measure(ctx, f); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// figures is the order in which they are measured.
+func figures() []figure {
+	return slices.Concat(speedFigures(), turnFigures(), decisionFigures(), []figure{replayFigure()}, followerFigures(),
+		[]figure{waitingFigure(), startFigure(), agentFigure()})
 }
 
 // guarded are the figures of the short form.
@@ -143,15 +149,11 @@ func names(all []figure) (names []string) {
 	return names
 }
 
-// commit is what is measured. Of a tree with changes nothing is kept for the next time, since nobody knows which changes they were.
+// commit is what is measured. A tree with changes gets a name of its own each time, because nobody knows later which changes they were.
 func commit() string {
-	head, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
-	if err != nil {
-		return "unknown at " + time.Now().UTC().Format(time.RFC3339)
-	}
-	name := strings.TrimSpace(string(head))
-	if changed, err := exec.Command("git", "status", "--porcelain", "--untracked-files=no").Output(); err != nil || len(changed) > 0 {
-		return name + " with changes at " + time.Now().UTC().Format(time.RFC3339)
+	name, clean := harness.Commit()
+	if !clean {
+		name = cmp.Or(name, "unknown") + " with changes at " + time.Now().UTC().Format(time.RFC3339)
 	}
 	return name
 }

@@ -14,7 +14,6 @@ import (
 )
 
 const (
-	stampDigits = 19       // of Unix nanoseconds, from 2001 to 2286
 	modelBuffer = 32 << 10 // what the model gathers at full speed before it sends
 	callCommand = "date +%s%N"
 )
@@ -64,7 +63,7 @@ func refuseChat(w http.ResponseWriter, err error) {
 	_, _ = w.Write(body)
 }
 
-// chatRequest is what the model reads, and the floors write, of a request.
+// chatRequest is what the model reads, and the hub writes, of a request.
 type chatRequest struct {
 	Model    string        `json:"model"`
 	Stream   bool          `json:"stream"`

@@ -14,7 +14,7 @@ import (
 	"signoff/test/harness"
 )
 
-// launchSelf starts one of the floors, and returns where it serves: it is its first line.
+// launchSelf starts the model or the hub, and returns its address, which it prints first.
 func launchSelf(arguments ...string) (*harness.Process, string, error) {
 	self, err := os.Executable()
 	if err != nil {

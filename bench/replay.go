@@ -30,7 +30,7 @@ func replay(ctx context.Context, at place) (sample, error) {
 		return nil, err
 	}
 	for range 2 { // until it has ended, and once more to have pages and connections warm
-		if err := at.follow(ctx, id, newTally(s, at.name)); err != nil {
+		if err := at.follow(ctx, id, newTally(s)); err != nil {
 			return nil, err
 		}
 	}
@@ -39,7 +39,7 @@ func replay(ctx context.Context, at place) (sample, error) {
 		return nil, err
 	}
 	for range replays {
-		if err := at.follow(ctx, id, newTally(s, at.name)); err != nil {
+		if err := at.follow(ctx, id, newTally(s)); err != nil {
 			return nil, err
 		}
 	}

@@ -7,32 +7,17 @@ import (
 	"time"
 )
 
-const (
-	usualRounds = 5
-	shortRounds = 3
-	shortScale  = 4
-)
+// shortScale is what the short form divides large numbers by.
+const shortScale = 4
 
-// rounds is how often each contender takes its turn.
-func rounds(f figure, short bool) int {
-	switch {
-	case short:
-		return shortRounds
-	case f.rounds > 0:
-		return f.rounds
-	default:
-		return usualRounds
-	}
-}
-
-// campaign measures what the book does not have.
+// campaign measures what the journal lacks.
 type campaign struct {
 	stage   *stage
 	journal *journal
 	short   bool
 }
 
-// measure takes the rounds of one figure that are missing. Contenders that need no start of their own live through all of them.
+// measure takes the missing rounds of one figure. A contender lives through all of them, unless each measurement needs processes of its own.
 func (c *campaign) measure(ctx context.Context, f figure) error {
 	live := map[string]*target{}
 	defer func() {
@@ -42,7 +27,7 @@ func (c *campaign) measure(ctx context.Context, f figure) error {
 			}
 		}
 	}()
-	for round := range rounds(f, c.short) {
+	for round := range f.roundsOf(c.short) {
 		if c.journal.has(f, round) {
 			continue
 		}
@@ -63,7 +48,7 @@ func (c *campaign) turn(ctx context.Context, f figure, round int, contender stri
 	}
 	t := live[contender]
 	if t == nil {
-		if t, err = c.stage.start(contender, f.words...); err != nil {
+		if t, err = c.stage.start(contender, f.isolated); err != nil {
 			return err
 		}
 		live[contender] = t
@@ -84,6 +69,6 @@ func (c *campaign) turn(ctx context.Context, f figure, round int, contender stri
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %-8s %5.1f s  %v\n", f.name, round+1, rounds(f, c.short), contender, time.Since(begun).Seconds(), values)
+	fmt.Fprintf(os.Stderr, "%-12s round %d of %d  %-8s %5.1f s  %v\n", f.name, round+1, f.roundsOf(c.short), contender, time.Since(begun).Seconds(), values)
 	return c.journal.add(f, round, contender, values)
 }

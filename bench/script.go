@@ -7,11 +7,12 @@ import (
 )
 
 const (
-	stampBytes = 1 + stampDigits
-	leastBytes = stampBytes + 1 // a chunk's text is at least its stamp, and a blank: see [newChatAnswer]
-	mostBytes  = 16 << 10       // what reads the model holds a line in 32 KB
-	mostChunks = 10_000_000
-	mostRate   = 1_000_000
+	stampDigits = 19 // of Unix nanoseconds, from 2001 to 2286
+	stampBytes  = 1 + stampDigits
+	leastBytes  = stampBytes + 1 // a chunk's text is at least its stamp, and a blank: see [newChatAnswer]
+	mostBytes   = 16 << 10       // what reads the model holds a line in 32 KB
+	mostChunks  = 10_000_000
+	mostRate    = 1_000_000
 )
 
 // script is what the model is asked for. It travels as the words of the prompt, through whatever server is measured, and is the

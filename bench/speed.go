@@ -9,7 +9,7 @@ import (
 
 // speedFigures are those of many executions that stream at the same time.
 func speedFigures() []figure {
-	all := []string{hub, relay, postgres, sqlite}
+	all := []string{hub, postgres, sqlite}
 	return []figure{
 		{
 			name: "full64", about: "64 executions at full speed", contenders: all, measure: streaming(64, script{chunks: 8000}, 1),
@@ -90,7 +90,7 @@ const spread = time.Second
 // execution runs one to its end, with as many followers as there are places.
 func (at place) execution(ctx context.Context, into []*tally, s script, more ...object) error {
 	for i := range into {
-		into[i] = newTally(s, at.name)
+		into[i] = newTally(s)
 	}
 	if len(into) == 1 {
 		return at.alone(ctx, into[0], more...)

@@ -24,12 +24,12 @@ type verdict struct {
 }
 
 // judge holds the rows of the figures against their goals.
-func (b *journal) judge(all []figure) (verdicts []verdict) {
+func (j *journal) judge(all []figure) (verdicts []verdict) {
 	for _, f := range all {
 		for _, r := range f.rows {
 			for _, contender := range f.contenders {
 				if contender != hub {
-					verdicts = append(verdicts, b.verdict(f, r, contender))
+					verdicts = append(verdicts, j.verdict(f, r, contender))
 				}
 			}
 		}
@@ -37,10 +37,10 @@ func (b *journal) judge(all []figure) (verdicts []verdict) {
 	return verdicts
 }
 
-func (b *journal) verdict(f figure, r row, contender string) verdict {
-	v := verdict{row: r, figure: f.name, contender: contender, goal: b.goal(r, contender)}
-	v.value, v.ratio = b.found(f, r, contender)
-	v.floor, _ = b.found(f, r, hub)
+func (j *journal) verdict(f figure, r row, contender string) verdict {
+	v := verdict{row: r, figure: f.name, contender: contender, goal: j.goal(r, contender)}
+	v.value, v.ratio = j.found(f, r, contender)
+	v.floor, _ = j.found(f, r, hub)
 	judged := v.ratio
 	if r.plain {
 		judged = v.value
@@ -48,10 +48,10 @@ func (b *journal) verdict(f figure, r row, contender string) verdict {
 	if v.goal == 0 || judged.rounds == 0 {
 		return v
 	}
-	v.limit = r.limit(v.goal, judged.spread, b.short)
+	v.limit = r.limit(v.goal, judged.spread, j.short)
 	v.short = worse(r, judged.median, v.goal)
 	v.held = judged.median
-	if v.best = b.short; v.best {
+	if v.best = j.short; v.best {
 		v.held = r.best(v.value)
 	}
 	if v.best && !r.plain {
@@ -71,11 +71,11 @@ func (r row) best(found finding) float64 {
 }
 
 // goal is what a contender is held against; 0: nothing.
-func (b *journal) goal(r row, contender string) float64 {
+func (j *journal) goal(r row, contender string) float64 {
 	switch stand, far := r.stand[contender]; {
-	case b.short && r.calm:
+	case j.short && r.calm:
 		return 0
-	case b.short && far:
+	case j.short && far:
 		return stand
 	default:
 		return r.reach[contender]

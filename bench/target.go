@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,10 +23,15 @@ import (
 // The contenders, by the names that the table gives them.
 const (
 	hub      = "hub"
-	relay    = "relay"
 	postgres = "postgres"
 	sqlite   = "sqlite"
 )
+
+// object is a JSON object that somebody writes down.
+type object = harness.Object
+
+// wire keeps enough connections for every figure.
+var wire = &http.Transport{MaxIdleConns: 1024, MaxIdleConnsPerHost: 1024, DisableCompression: true, ReadBufferSize: 32 << 10}
 
 // target is a contender that runs.
 type target struct {
@@ -104,18 +110,20 @@ func (s *stage) close() error {
 	return err
 }
 
-// withIsolation is what tells the hub to confine its commands.
-const withIsolation = "confined"
+// withIsolation is the argument that has the hub isolate its commands.
+const withIsolation = "isolated"
 
-// start starts a contender by its name, the floors with further words to them.
-func (s *stage) start(name string, words ...string) (*target, error) {
-	switch name {
-	case hub, relay:
-		p, base, err := launchSelf(append([]string{name, s.modelAt}, words...)...)
-		return &target{Client: harness.Client{Base: base, Transport: wire}, name: name, process: p}, err
-	default:
+// start starts a contender by its name.
+func (s *stage) start(name string, isolated bool) (*target, error) {
+	if name != hub {
 		return s.startServer(name)
 	}
+	arguments := []string{hub, s.modelAt}
+	if isolated {
+		arguments = append(arguments, withIsolation)
+	}
+	p, base, err := launchSelf(arguments...)
+	return &target{Client: harness.Client{Base: base, Transport: wire}, name: name, process: p}, err
 }
 
 // usual are the settings of every server: room for all that is measured, and no parking in the middle of it.

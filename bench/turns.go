@@ -12,14 +12,14 @@ import (
 func turnFigures() []figure {
 	return []figure{
 		{
-			name: "turns", about: "executions of 8 chunks, 16 clients", contenders: []string{hub, relay, postgres, sqlite}, measure: turns,
+			name: "turns", about: "executions of 8 chunks, 16 clients", contenders: []string{hub, postgres, sqlite}, measure: turns,
 			rows: []row{
 				{key: "executionsPerSecond", title: "executions per second, 8-chunk turns", more: true, reach: both(0.35), stand: goals(0.08, 0.13)},
 				{key: "cpu", title: "server CPU per 1,000 executions", unit: "ms"},
 			},
 		},
 		{
-			name: "create", about: "create an execution and wait for its first chunk, one after the other", contenders: []string{hub, relay, postgres, sqlite},
+			name: "create", about: "create an execution and wait for its first chunk, one after the other", contenders: []string{hub, postgres, sqlite},
 			measure: firstChunks,
 			rows: []row{
 				{key: "p50", title: "create → first chunk p50", unit: "ms", reach: goals(3.5, 4.0), stand: goals(14, 7.5)},
@@ -52,7 +52,7 @@ func turns(ctx context.Context, at place) (sample, error) {
 	for i := range turnClients {
 		running.Go(func() {
 			for time.Now().Before(ended) && failed[i] == nil {
-				failed[i] = at.alone(ctx, newTally(shortTurn, at.name))
+				failed[i] = at.alone(ctx, newTally(shortTurn))
 				done.Add(1)
 			}
 		})
@@ -77,7 +77,7 @@ func firstChunks(ctx context.Context, at place) (sample, error) {
 	var waits []time.Duration
 	for range max(50, 300/at.scale) {
 		begun := time.Now()
-		t := newTally(shortTurn, at.name)
+		t := newTally(shortTurn)
 		if err := at.alone(ctx, t); err != nil {
 			return nil, err
 		}

@@ -7,6 +7,7 @@
 //	        ── Chat        a model that answers by a script, over OpenAI's chat completions
 //	        ── Aimock      a model server that others have written, from npm
 //	        ── Processes   what /proc tells of everybody else's processes
+//	        ── Results     the file in which a campaign keeps what it found
 //
 // Nothing here knows a test: functions return errors, and who calls them decides what an error means. A test wraps them with a
 // [testing.T], the campaigns with a run that counts violations.
