@@ -257,7 +257,7 @@ func (a *App) awaitStop(ctx context.Context) <-chan struct{} {
 	leave := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		slog.Info("stopping", "serving for", a.config.drainDelay())
-		a.server.StepAside()
+		a.server.SetNotReady()
 		time.AfterFunc(a.config.drainDelay(), func() { close(leave) })
 	})
 	return leave

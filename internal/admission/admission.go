@@ -111,9 +111,9 @@ func (a *Admission) execution(ctx context.Context, by keys.Principal, id string)
 	return a.config.Executions.Execution(ctx, by.Tenant, known)
 }
 
-// Literal refuses a secret in a part of a body that counts letter by letter. It cannot be stored as it is, and masked it would mean
+// RefuseSecrets refuses a secret in a part of a body that counts letter by letter. It cannot be stored as it is, and masked it would mean
 // something else: a rule that denies would match nothing, and a person would sign for a command that is not the one that runs.
-func (a *Admission) Literal(pointer string, part any) error {
+func (a *Admission) RefuseSecrets(pointer string, part any) error {
 	said := domain.Encode(part)
 	if bytes.Equal(a.config.Masker.JSON(said), said) {
 		return nil

@@ -28,7 +28,7 @@
 //   - An error is a [domain.Error]: a code, a sentence that is safe to show, and JSON pointers into the body as its sender wrote it, also where that
 //     was a block.
 //   - An execution of another tenant is answered like one that does not exist.
-//   - A secret in a part that counts letter by letter is refused ([Admission.Literal]); everywhere else it is masked when the request is stored.
+//   - A secret in a part that counts letter by letter is refused ([Admission.RefuseSecrets]); everywhere else it is masked when the request is stored.
 //
 // An Admission keeps nothing between requests and may be used by many goroutines at once.
 package admission

@@ -13,7 +13,7 @@ func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) 
 	evaluation := approvals.Evaluation{
 		Tenant: by.Tenant, Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
 	}
-	if err := a.Literal("/arguments", body.Arguments); err != nil {
+	if err := a.RefuseSecrets("/arguments", body.Arguments); err != nil {
 		return evaluation, err
 	}
 	var found faults

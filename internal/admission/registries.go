@@ -46,7 +46,7 @@ func (a *Admission) registered(request *domain.Request, wanted api.Source) error
 
 // judgeable holds the policy of a request against what it will be judged with.
 func (a *Admission) judgeable(request domain.Request) error {
-	if err := a.Literal("/tools/bashPolicy", request.Tools.BashPolicy); err != nil {
+	if err := a.RefuseSecrets("/tools/bashPolicy", request.Tools.BashPolicy); err != nil {
 		return err
 	}
 	if _, err := approvals.NewPolicy(request); err != nil {
@@ -54,7 +54,7 @@ func (a *Admission) judgeable(request domain.Request) error {
 	}
 	for i, rule := range request.Rules {
 		at := fmt.Sprintf("/policy/rules/%d", i)
-		if err := a.Literal(at+"/matcher", rule.Matcher); err != nil {
+		if err := a.RefuseSecrets(at+"/matcher", rule.Matcher); err != nil {
 			return err
 		}
 		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
@@ -99,7 +99,7 @@ func (a *Admission) declared(request domain.Request) error {
 	}
 	for i, known := range request.Runbook.BlockTypes { // those of the request come first
 		known.Docs = "" // a text like a prompt: what is secret in it is masked
-		if err := a.Literal(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
+		if err := a.RefuseSecrets(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
 			return err
 		}
 	}
@@ -131,7 +131,7 @@ func (a *Admission) tooled(request domain.Request) error {
 		if !schema.OfObject(tool.Schema) {
 			return domain.Invalid(at+"/schema", `The arguments of a tool are an object: the schema's "type" must be "object".`)
 		}
-		if err := a.Literal(at, tool); err != nil {
+		if err := a.RefuseSecrets(at, tool); err != nil {
 			return err
 		}
 	}
@@ -143,5 +143,5 @@ func (a *Admission) schema(at string, document json.RawMessage) error {
 	if _, err := schema.Compile(document); err != nil {
 		return domain.At(at, err)
 	}
-	return a.Literal(at, document)
+	return a.RefuseSecrets(at, document)
 }

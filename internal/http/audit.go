@@ -15,16 +15,16 @@ type listAudit struct {
 	numbered
 }
 
-// listAudit shows a page of the tenant's chain, the oldest first.
+// listAudit returns a page of the tenant's chain, oldest first.
 func (s *Server) listAudit(ctx context.Context, request listAudit) (responder, error) {
-	tenant, limit := who(ctx).Tenant, request.Limit
+	tenant, limit := principalOf(ctx).Tenant, request.Limit
 	entries, err := s.reader.Audit(ctx, tenant, store.AuditFilter{
 		Execution: request.ExecutionID, Action: request.Action, After: request.start(), Limit: limit + 1,
 	})
 	if err != nil {
 		return nil, err
 	}
-	response := api.AuditPage{Items: []api.AuditEntry{}}
+	var response api.AuditPage
 	if response.Head.Seq, response.Head.Hash, err = s.reader.AuditHead(ctx, tenant); err != nil {
 		return nil, err
 	}
@@ -32,23 +32,22 @@ func (s *Server) listAudit(ctx context.Context, request listAudit) (responder, e
 		entries = entries[:limit]
 		response.NextCursor = new(strconv.FormatInt(entries[limit-1].Seq, 10))
 	}
-	for _, entry := range entries {
-		shown, err := toAuditEntry(entry)
+	response.Items, err = toAuditEntries(entries)
+	return okJSON(response), err
+}
+
+// toAuditEntries takes action and execution from the record, which the hash covers, and not from the columns beside it.
+func toAuditEntries(entries []domain.AuditEntry) ([]api.AuditEntry, error) {
+	out := make([]api.AuditEntry, len(entries))
+	for i, e := range entries {
+		record, err := e.Decoded()
 		if err != nil {
 			return nil, err
 		}
-		response.Items = append(response.Items, shown)
+		out[i] = api.AuditEntry{
+			Seq: e.Seq, Time: api.Time(e.Time), Action: record.Action, ExecutionId: textOrNull(string(record.Execution)),
+			Record: e.Record, Previous: e.Previous, Hash: e.Hash,
+		}
 	}
-	return okJSON(response), nil
-}
-
-func toAuditEntry(e domain.AuditEntry) (api.AuditEntry, error) {
-	record, err := e.Decoded()
-	if err != nil {
-		return api.AuditEntry{}, err
-	}
-	return api.AuditEntry{
-		Seq: e.Seq, Time: api.Time(e.Time), Action: record.Action, ExecutionId: textOrNull(string(record.Execution)),
-		Record: e.Record, Previous: e.Previous, Hash: e.Hash,
-	}, nil
+	return out, nil
 }

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/keys"
 )
 
-// authorize tells who sends a request, and refuses what the key may not do.
+// authorize identifies the sender of a request and checks the scope of the key.
 func (s *Server) authorize(w http.ResponseWriter, r *http.Request, o *contract.Operation) error {
 	if o.Public {
 		return nil
@@ -19,12 +19,12 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request, o *contract.O
 	if !ok {
 		return domain.Errorf(domain.CodeUnauthenticated, "Send Authorization: Bearer with an API key.")
 	}
-	who, err := s.keys.Verify(r.Context(), token)
+	principal, err := s.keys.Verify(r.Context(), token)
 	if err != nil {
 		return err
 	}
-	infoOf(r.Context()).principal = who
-	if scope := o.Scope; !who.May(scope) {
+	infoOf(r.Context()).principal = principal
+	if scope := o.Scope; !principal.May(scope) {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="signoff", error="insufficient_scope", scope="`+string(scope)+`"`)
 		return domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", scope)
 	}
@@ -40,12 +40,11 @@ func bearer(r *http.Request) (token string, ok bool) {
 	return strings.TrimSpace(token), ok && strings.EqualFold(scheme, "Bearer")
 }
 
-// who is the sender of a request that authorize let through.
-func who(ctx context.Context) keys.Principal { return infoOf(ctx).principal }
+// principalOf returns the sender of a request that authorize has accepted.
+func principalOf(ctx context.Context) keys.Principal { return infoOf(ctx).principal }
 
-// plainKey refuses a secret as the name of a request. It counts letter by letter: it cannot be masked, and would be kept as
-// it is.
-func (s *Server) plainKey(r *http.Request) error {
+// refuseSecretKey refuses a secret as an idempotency key. The key is stored and compared as it is, so it cannot be masked.
+func (s *Server) refuseSecretKey(r *http.Request) error {
 	const name = "Idempotency-Key"
 	if key := r.Header.Get(name); s.masker.MaskString(key) != key {
 		return domain.Invalid(name, "This holds the value of a secret, or what looks like one; choose another key.")

@@ -11,25 +11,21 @@ import (
 )
 
 type answerToolCall struct {
-	named
+	executionPath
 	Body api.ToolResult
 }
 
-// answerToolCall hands in what came of a call that the client has run. One answer wins.
+// answerToolCall takes the result of a call that the client has run. The first result wins.
 func (s *Server) answerToolCall(ctx context.Context, request answerToolCall) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
-	by := who(ctx)
+	by := principalOf(ctx)
 	answer, err := toClientAnswer(request.Body, by.Actor)
 	if err != nil {
 		return nil, err
 	}
-	call, err := s.sessions.AnswerClient(ctx, by.Tenant, id, request.Body.ToolCallId, answer)
+	call, err := s.sessions.AnswerClient(ctx, by.Tenant, request.ID, request.Body.ToolCallId, answer)
 	failpoint.Hit(failpoint.AfterHTTPAnswer)
 	if err != nil {
-		return nil, overCall(ctx, call, err)
+		return nil, attachCall(ctx, call, err)
 	}
 	return okJSON(toClientCall(call)), nil
 }
@@ -46,17 +42,12 @@ func toClientAnswer(body api.ToolResult, by domain.Actor) (domain.ClientAnswer, 
 	return answer, nil
 }
 
-// overCall adds the call to an error about its state, so that a client that came late sees what counts. It holds what the
-// model wanted and what another client said, which is for those who may read.
-func overCall(ctx context.Context, call domain.ClientCall, err error) error {
-	if !who(ctx).May(keys.ExecutionsRead) {
-		return err
+// attachCall adds the call to an error about its state, so that a late client sees the result that counts. The call holds arguments of
+// the model and the result of another client, so only keys that may read executions get it.
+func attachCall(ctx context.Context, call domain.ClientCall, err error) error {
+	code := domain.CodeOf(err)
+	if (code == domain.CodeAlreadyAnswered || code == domain.CodeCallEnded) && principalOf(ctx).May(keys.ExecutionsRead) {
+		return &conflict{error: err, toolCall: new(toClientCall(call))}
 	}
-	switch domain.CodeOf(err) {
-	case domain.CodeAlreadyAnswered, domain.CodeCallEnded:
-		shown := toClientCall(call)
-		return &conflict{error: err, toolCall: &shown}
-	default:
-		return err
-	}
+	return err
 }

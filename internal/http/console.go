@@ -13,7 +13,7 @@ type getIndex struct {
 	IfNoneMatch string `header:"If-None-Match"`
 }
 
-// getIndex tells who answers here: a program in JSON, a person by the console.
+// getIndex answers a program with JSON and a person with the console.
 func (s *Server) getIndex(ctx context.Context, request getIndex) (responder, error) {
 	if negotiate(infoOf(ctx).accept, typeJSON, typeHTML) == typeHTML {
 		return responderFunc(s.console.Page(request.IfNoneMatch).Send), nil
@@ -28,7 +28,7 @@ type getConsoleFile struct {
 	IfNoneMatch string `header:"If-None-Match"`
 }
 
-// getConsoleFile serves the files that the page loads.
+// getConsoleFile serves a file of the console.
 func (s *Server) getConsoleFile(_ context.Context, request getConsoleFile) (responder, error) {
 	file, known := s.console.File(request.Release, request.File, request.IfNoneMatch)
 	if !known {

@@ -13,28 +13,24 @@ import (
 	"signoff/internal/store"
 )
 
-const defaultEventLimit = 200 // of a page; that a stream has none is why the request tells whether it was sent
+const defaultEventLimit = 200 // of a page; a stream has no limit
 
 type listEvents struct {
-	named
+	executionPath
 	LastEventID string `header:"Last-Event-ID"`
 	After       string `query:"after"`
 	Limit       *int   `query:"limit"`
 }
 
-// listEvents gives the log of an execution, as a stream or as a page. One query tells whose the execution is and how far
-// its log goes.
+// listEvents returns the log of an execution, as a stream or as a page. One query reads both the owner of the execution and the end of
+// its log.
 func (s *Server) listEvents(ctx context.Context, request listEvents) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
 	after, err := strconv.ParseInt(cmp.Or(request.LastEventID, request.After), 10, 64)
 	if err != nil { // unreachable: the document allows 1 to 18 digits
 		return nil, domain.Errorf(domain.CodeMalformed, "The cursor is not one that this service gave out.")
 	}
 	follow := func() (*events.Follower, error) {
-		return s.events.FollowBy(id, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, who(ctx).Tenant, id) })
+		return s.events.FollowBy(request.ID, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, principalOf(ctx).Tenant, request.ID) })
 	}
 	media := negotiate(infoOf(ctx).accept, typeStream, typeJSON)
 	switch {
@@ -43,7 +39,7 @@ func (s *Server) listEvents(ctx context.Context, request listEvents) (responder,
 	case media == typeStream && request.Limit == nil:
 		return s.eventStream(ctx, after, follow)
 	}
-	if _, err := s.execution(ctx, request.ID); err != nil { // what is not there is told before what is asked wrongly
+	if _, err := s.execution(ctx, request.ID); err != nil { // a missing execution before a wrong request
 		return nil, err
 	}
 	if media == typeStream {
@@ -52,8 +48,8 @@ func (s *Server) listEvents(ctx context.Context, request listEvents) (responder,
 	return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
 }
 
-// eventStream opens a stream. Whoever has everything of an execution that has ended gets 204, the one status that
-// makes an EventSource stop.
+// eventStream opens a stream. A client that has all events of an ended execution gets 204, the only status that makes an
+// EventSource stop.
 func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*events.Follower, error)) (responder, error) {
 	opened, err := s.openStream(ctx, func() (stream.Follower, error) { return follow() },
 		func(last string) string {
@@ -69,7 +65,7 @@ func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*e
 	return opened, nil
 }
 
-// eventPage reads a page through a follower, so that its events are byte for byte those of the stream.
+// eventPage reads a page through a follower, so that its events have the same bytes as those of the stream.
 func eventPage(ctx context.Context, follow func() (*events.Follower, error), limit int) (responder, error) {
 	follower, err := follow()
 	if err != nil {

@@ -23,14 +23,14 @@ type createExecution struct {
 	Body api.CreateExecution
 }
 
-// createExecution starts an execution. With Prefer: wait=N it stays for the end.
+// createExecution starts an execution. With Prefer: wait=N it waits for the end.
 func (s *Server) createExecution(ctx context.Context, request createExecution) (responder, error) {
 	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
 	key := request.idempotency()
-	by := who(ctx)
+	by := principalOf(ctx)
 	admitted, err := s.admission.Admit(ctx, by, request.Body, key)
 	if err != nil {
 		return nil, err
@@ -45,20 +45,20 @@ func (s *Server) createExecution(ctx context.Context, request createExecution) (
 			return nil, err
 		}
 	}
-	shown, err := s.shown(ctx, execution)
+	view, err := s.view(ctx, execution)
 	if warnings := approvals.RequestWarnings(execution.Request); warnings != nil {
-		shown.PolicyWarnings = &warnings
+		view.PolicyWarnings = &warnings
 	}
-	return createdJSON("/executions/"+string(execution.ID), shown).with(replayedHeader(replayed)).with(applied(wait)), err
+	return createdJSON("/executions/"+string(execution.ID), view).with(replayedHeader(replayed)).with(preferenceApplied(wait)), err
 }
 
-// idempotent is a request with a key that the client chose for it.
+// idempotent is a request that may carry an idempotency key.
 type idempotent struct {
 	Key  string        `header:"Idempotency-Key"`
 	Hash contract.Hash // of the body
 }
 
-// idempotency is nil where the client chose no key.
+// idempotency returns nil if the client sent no key.
 func (i idempotent) idempotency() *store.Idempotency {
 	if i.Key == "" {
 		return nil
@@ -66,7 +66,7 @@ func (i idempotent) idempotency() *store.Idempotency {
 	return &store.Idempotency{Key: i.Key, BodyHash: i.Hash}
 }
 
-// replayedHeader tells the client that an earlier request with its key is answered.
+// replayedHeader says that the response is the one to an earlier request with the same key.
 func replayedHeader(replayed bool) (name, value string) {
 	if replayed {
 		value = "true"
@@ -79,11 +79,11 @@ type listExecutions struct {
 	paged
 }
 
-// listExecutions shows a page, the newest first. Outputs are as short as in the terminal event: two hundred of a
-// megabyte would be an answer of two hundred megabytes.
+// listExecutions returns a page, newest first. It shortens outputs as the terminal event does, because two hundred outputs of a
+// megabyte would be a response of two hundred megabytes.
 func (s *Server) listExecutions(ctx context.Context, request listExecutions) (responder, error) {
 	filter := store.ExecutionFilter{Status: request.Status, Cursor: request.Cursor, Limit: request.Limit}
-	page, err := s.reader.Executions(ctx, who(ctx).Tenant, filter)
+	page, err := s.reader.Executions(ctx, principalOf(ctx).Tenant, filter)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (s *Server) listExecutions(ctx context.Context, request listExecutions) (re
 		if execution.Output != nil {
 			execution.Output = new(execution.Output.Shortened())
 		}
-		if items[i], err = s.shown(ctx, execution); err != nil {
+		if items[i], err = s.view(ctx, execution); err != nil {
 			return nil, err
 		}
 	}
@@ -100,11 +100,11 @@ func (s *Server) listExecutions(ctx context.Context, request listExecutions) (re
 }
 
 type getExecution struct {
-	named
+	executionPath
 	Wait int `query:"wait"`
 }
 
-// getExecution shows one execution, at once or when it has ended.
+// getExecution returns one execution, at once or when it has ended.
 func (s *Server) getExecution(ctx context.Context, request getExecution) (responder, error) {
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
@@ -115,37 +115,28 @@ func (s *Server) getExecution(ctx context.Context, request getExecution) (respon
 			return nil, err
 		}
 	}
-	shown, err := s.shown(ctx, execution)
+	view, err := s.view(ctx, execution)
 	if err == nil && execution.Status == domain.StatusQueued {
-		shown.QueuePosition, err = s.queuePosition(ctx, execution)
+		// Lists leave the position out, since it costs a query for each execution.
+		var position int
+		if position, err = s.reader.QueuePosition(ctx, execution.Tenant, execution.ID); position > 0 {
+			view.QueuePosition = &position
+		}
 	}
-	if err == nil && goesOnByItself(shown) {
-		shown.NextAttempt, err = s.nextAttempt(ctx, execution)
+	if err == nil && waitsForServer(view) {
+		view.NextAttempt, err = s.nextAttempt(ctx, execution)
 	}
-	return okJSON(shown), err
-}
-
-// queuePosition counts those that are before it; lists, which would have to count for each, leave it out.
-func (s *Server) queuePosition(ctx context.Context, execution domain.Execution) (*int, error) {
-	position, err := s.reader.QueuePosition(ctx, execution.Tenant, execution.ID)
-	if err != nil || position == 0 {
-		return nil, err
-	}
-	return &position, nil
+	return okJSON(view), err
 }
 
 type cancelExecution struct {
-	named
+	executionPath
 	preferring
 	Body *api.CancelExecution
 }
 
 // cancelExecution stops an execution.
 func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
 	reason := ""
 	if request.Body != nil {
 		reason = api.Or(request.Body.Reason, "")
@@ -154,39 +145,35 @@ func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (
 	if err != nil {
 		return nil, err
 	}
-	by := who(ctx)
-	execution, err := s.sessions.Cancel(ctx, by.Tenant, id, reason, by.Actor)
+	by := principalOf(ctx)
+	execution, err := s.sessions.Cancel(ctx, by.Tenant, request.ID, reason, by.Actor)
 	failpoint.Hit(failpoint.AfterHTTPCancel)
-	return s.ending(ctx, id, execution, err, wait, domain.StatusCancelled)
+	return s.ending(ctx, request.ID, execution, err, wait, domain.StatusCancelled)
 }
 
 type closeExecution struct {
-	named
+	executionPath
 	preferring
 }
 
-// closeExecution lets an execution end when it has worked off what it has.
+// closeExecution ends an execution after its queued prompts.
 func (s *Server) closeExecution(ctx context.Context, request closeExecution) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
 	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
-	by := who(ctx)
-	execution, err := s.sessions.Close(ctx, by.Tenant, id, by.Actor)
+	by := principalOf(ctx)
+	execution, err := s.sessions.Close(ctx, by.Tenant, request.ID, by.Actor)
 	failpoint.Hit(failpoint.AfterHTTPClose)
-	return s.ending(ctx, id, execution, err, wait, domain.StatusCompleted)
+	return s.ending(ctx, request.ID, execution, err, wait, domain.StatusCompleted)
 }
 
-// ending shows an execution whose end was asked for, with asked as the error of that. It waits for the end only where the client
-// prefers that; one that ends otherwise than wanted is a conflict.
+// ending responds to a request to end an execution, whose error is requested. It waits for the end only if the client prefers that. An
+// execution that ended in another status than wanted is a conflict.
 func (s *Server) ending(
-	ctx context.Context, id domain.ExecutionID, execution domain.Execution, asked error, wait int, wanted domain.Status,
+	ctx context.Context, id domain.ExecutionID, execution domain.Execution, requested error, wait int, wanted domain.Status,
 ) (responder, error) {
-	err := asked
+	err := requested
 	if err == nil && wait > 0 {
 		execution, err = s.awaitEnd(ctx, execution, wait)
 		if err == nil && execution.Status.Terminal() {
@@ -194,134 +181,123 @@ func (s *Server) ending(
 		}
 	}
 	if err != nil {
-		return nil, s.overExecution(ctx, id, err)
+		return nil, s.attachExecution(ctx, id, err)
 	}
-	shown, err := s.shownTo(ctx, execution)
+	view, err := s.permittedView(ctx, execution)
 	if execution.Status.Terminal() {
-		return okJSON(shown).with(applied(wait)), err
+		return okJSON(view).with(preferenceApplied(wait)), err
 	}
-	return acceptedJSON(shown).with(applied(wait)), err
+	return acceptedJSON(view).with(preferenceApplied(wait)), err
 }
 
 type resumeExecution struct {
-	named
+	executionPath
 	Body api.ResumeExecution
 }
 
-// resumeExecution chooses how an interrupted execution goes on.
+// resumeExecution chooses how an interrupted execution continues.
 func (s *Server) resumeExecution(ctx context.Context, request resumeExecution) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
+	by := principalOf(ctx)
+	if err := s.admission.AdmitResume(ctx, by, request.ID, request.Body.Mode); err != nil {
 		return nil, err
 	}
-	by := who(ctx)
-	if err := s.admission.AdmitResume(ctx, by, id, request.Body.Mode); err != nil {
-		return nil, err
-	}
-	execution, err := s.sessions.Resume(ctx, by.Tenant, id, request.Body.Mode, by.Actor)
+	execution, err := s.sessions.Resume(ctx, by.Tenant, request.ID, request.Body.Mode, by.Actor)
 	failpoint.Hit(failpoint.AfterHTTPResume)
-	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is not to be had
+	if domain.CodeOf(err) == domain.CodeNotResumable { // the agent's session is gone, so this mode is impossible
 		return nil, domain.At("/mode", err)
 	}
 	if err != nil {
-		return nil, s.overExecution(ctx, id, err)
+		return nil, s.attachExecution(ctx, request.ID, err)
 	}
-	shown, err := s.shownTo(ctx, execution)
-	return acceptedJSON(shown), err
+	view, err := s.permittedView(ctx, execution)
+	return acceptedJSON(view), err
 }
 
 type deleteExecution struct {
-	named
+	executionPath
 	preferring
 }
 
-// deleteExecution deletes an execution with everything that belongs to it. With Prefer: wait=N it stays until all of it is gone.
+// deleteExecution deletes an execution with all its data. With Prefer: wait=N it waits until all of that is gone.
 func (s *Server) deleteExecution(ctx context.Context, request deleteExecution) (responder, error) {
 	wait, err := request.wait()
 	if err != nil {
 		return nil, err
 	}
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
-	by := who(ctx)
-	err = s.sessions.Delete(ctx, by.Tenant, id, by.Actor)
+	by := principalOf(ctx)
+	err = s.sessions.Delete(ctx, by.Tenant, request.ID, by.Actor)
 	failpoint.Hit(failpoint.AfterHTTPDelete)
+	accepted := acceptedJSON(api.DeletedExecution{Id: string(request.ID)})
 	if err != nil || wait == 0 {
-		return acceptedJSON(api.DeletedExecution{Id: request.ID}), err
+		return accepted, err
 	}
-	gone, err := s.sessions.AwaitRemoval(ctx, id, time.Duration(wait)*time.Second)
-	if name, value := applied(wait); gone {
+	gone, err := s.sessions.AwaitRemoval(ctx, request.ID, time.Duration(wait)*time.Second)
+	if name, value := preferenceApplied(wait); gone {
 		return noContent{name: value}, err
 	}
-	return acceptedJSON(api.DeletedExecution{Id: request.ID}).with(applied(wait)), err
+	return accepted.with(preferenceApplied(wait)), err
 }
 
 // execution reads the execution that a path names.
-func (s *Server) execution(ctx context.Context, id string) (domain.Execution, error) {
-	known, err := domain.ParseExecutionID(id)
-	if err != nil {
-		return domain.Execution{}, err
-	}
-	return s.reader.Execution(ctx, who(ctx).Tenant, known)
+func (s *Server) execution(ctx context.Context, id domain.ExecutionID) (domain.Execution, error) {
+	return s.reader.Execution(ctx, principalOf(ctx).Tenant, id)
 }
 
-// waiting is what of an execution waits for somebody, and how the newest blocks that it has generated stand.
-type waiting struct {
+// openQuestions are the approvals and client calls that an execution waits for, and its newest generation of blocks.
+type openQuestions struct {
 	approvals  []domain.Approval
 	calls      []domain.ClientCall
 	generation *domain.Generation
 }
 
-// shown adds what waits for a person or for the client. Only where there can be such a thing it is looked for: most
-// executions of a list cost no query.
-func (s *Server) shown(ctx context.Context, execution domain.Execution) (api.Execution, error) {
-	var waits waiting
+// view returns an execution with its open questions. It queries them only in states that can have them, so most executions of a
+// list cost no query.
+func (s *Server) view(ctx context.Context, execution domain.Execution) (api.Execution, error) {
+	var open openQuestions
 	var err error
 	if execution.Status == domain.StatusPendingToolApproval {
-		if waits.approvals, err = s.reader.ApprovalsOf(ctx, execution.ID); err != nil {
+		if open.approvals, err = s.reader.ApprovalsOf(ctx, execution.ID); err != nil {
 			return api.Execution{}, err
 		}
 	}
-	if asksClient(execution.Request) && !execution.Status.Terminal() {
-		if waits.calls, err = s.reader.ClientCalls(ctx, execution.ID); err != nil {
+	hasClientCalls := execution.Request.Kind == domain.KindAssistant || len(execution.Request.ClientTools) > 0
+	if hasClientCalls && !execution.Status.Terminal() {
+		if open.calls, err = s.reader.ClientCalls(ctx, execution.ID); err != nil {
 			return api.Execution{}, err
 		}
 	}
 	if execution.Request.Kind == domain.KindGeneration {
-		if waits.generation, err = s.reader.NewestGeneration(ctx, execution.Tenant, execution.ID); err != nil {
+		if open.generation, err = s.reader.NewestGeneration(ctx, execution.Tenant, execution.ID); err != nil {
 			return api.Execution{}, err
 		}
 	}
-	return toExecution(execution, waits), nil
+	return toExecution(execution, open), nil
 }
 
-// overExecution adds the execution to an error about its state, as it stands by now, so that nobody has to ask again.
-func (s *Server) overExecution(ctx context.Context, id domain.ExecutionID, err error) error {
+// attachExecution adds the current execution to an error about its state, so that the client need not ask again.
+func (s *Server) attachExecution(ctx context.Context, id domain.ExecutionID, err error) error {
 	switch domain.CodeOf(err) {
 	case domain.CodeExecutionEnded, domain.CodeBusy, domain.CodeClosed, domain.CodeNotInterrupted, domain.CodeConflict:
-		return s.withExecution(ctx, id, err)
+		return s.conflictWith(ctx, id, err)
 	default:
 		return err
 	}
 }
 
-// withExecution adds the execution with its newest blocks, where it can be read.
-func (s *Server) withExecution(ctx context.Context, id domain.ExecutionID, err error) error {
-	execution, readErr := s.execution(ctx, string(id))
+// conflictWith adds the execution and its newest blocks to an error, if they can be read.
+func (s *Server) conflictWith(ctx context.Context, id domain.ExecutionID, err error) error {
+	execution, readErr := s.execution(ctx, id)
 	if readErr != nil {
 		return err
 	}
-	shown, readErr := s.shownTo(ctx, execution)
+	view, readErr := s.permittedView(ctx, execution)
 	if readErr != nil {
 		return err
 	}
-	return &conflict{error: err, execution: &shown, generation: shown.Generation}
+	return &conflict{error: err, execution: &view, generation: view.Generation}
 }
 
-// awaitEnd follows the execution until it ends, the time is over or the server drains, and reads it again. Waiting
-// costs no query.
+// awaitEnd follows the execution until it ends, the time is over or the server drains, and reads it again. Waiting costs no query.
 func (s *Server) awaitEnd(ctx context.Context, execution domain.Execution, seconds int) (domain.Execution, error) {
 	if execution.Status.Terminal() {
 		return execution, nil
@@ -337,12 +313,12 @@ func (s *Server) awaitEnd(ctx context.Context, execution domain.Execution, secon
 	return s.reader.Execution(ctx, execution.Tenant, execution.ID)
 }
 
-// preferring is a request that may say how long its answer should wait.
+// preferring is a request that may say how long its response should wait.
 type preferring struct {
 	Prefer string `header:"Prefer"`
 }
 
-// wait reads wait=N of a Prefer header (RFC 7240). Preferences of other names are none of our business.
+// wait reads wait=N of a Prefer header (RFC 7240) and ignores other preferences.
 func (p preferring) wait() (seconds int, err error) {
 	for preference := range strings.SplitSeq(p.Prefer, ",") {
 		name, wanted, _ := strings.Cut(preference, "=")
@@ -357,8 +333,8 @@ func (p preferring) wait() (seconds int, err error) {
 	return seconds, nil
 }
 
-// applied tells the client that its preferred wait was kept to; empty where it preferred none.
-func applied(wait int) (name, value string) {
+// preferenceApplied says that the server waited as the client preferred; empty if the client preferred no wait.
+func preferenceApplied(wait int) (name, value string) {
 	if wait > 0 {
 		value = "wait=" + strconv.Itoa(wait)
 	}

@@ -22,17 +22,16 @@ import (
 
 const (
 	typeLines = "application/x-ndjson"
-	// exportPage is how many of the small things are read at once, and exportCalls how many calls of the client: an answer
-	// may be as large as a request.
+	// exportPage and exportCalls are how many rows are read at once. The result of a client call may be as large as a request.
 	exportPage   = 200
 	exportCalls  = 10
 	exportEvents = 1000
 )
 
-// exportExecution gives all that is kept of an execution. It is read piece by piece while it is written, so a log of a
-// gigabyte needs no more memory than a short one.
-func (s *Server) exportExecution(ctx context.Context, request named) (responder, error) {
-	by := who(ctx)
+// exportExecution returns all stored data of an execution. It reads page by page while it writes, so a log of a gigabyte needs no more
+// memory than a short one.
+func (s *Server) exportExecution(ctx context.Context, request executionPath) (responder, error) {
+	by := principalOf(ctx)
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
@@ -40,22 +39,22 @@ func (s *Server) exportExecution(ctx context.Context, request named) (responder,
 	if !by.May(keys.EventsRead) {
 		return nil, domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", keys.EventsRead)
 	}
-	shown, err := s.shown(ctx, execution)
+	view, err := s.view(ctx, execution)
 	if err != nil {
 		return nil, err
 	}
-	first := exportHead{Type: lineExecution, ExportedAt: api.Time(time.Now()), LastSeq: execution.LastSeq, Omitted: []string{}, Execution: shown}
+	first := exportHead{Type: lineExecution, ExportedAt: api.Time(time.Now()), LastSeq: execution.LastSeq, Omitted: []string{}, Execution: view}
 	if !by.May(keys.ApprovalsRead) {
-		first.omit(lineApproval)
+		first.Omitted = append(first.Omitted, lineApproval)
 		first.Execution.PendingApprovals = []api.ApprovalSummary{}
 	}
 	if !by.May(keys.AuditRead) {
-		first.omit(lineAudit)
+		first.Omitted = append(first.Omitted, lineAudit)
 	}
 	return &export{server: s, ctx: ctx, execution: execution, first: first}, nil
 }
 
-// Types of lines, each of which names the property with what it is about.
+// Types of lines. A line holds its object under its type.
 const (
 	lineExecution  = "execution"
 	lineApproval   = "approval"
@@ -72,15 +71,11 @@ type exportHead struct {
 	Type       string        `json:"type"`
 	ExportedAt api.Time      `json:"exportedAt"`
 	LastSeq    int64         `json:"lastSeq"`
-	Omitted    []string      `json:"omitted"`
+	Omitted    []string      `json:"omitted"` // types of lines that the key may not read
 	Execution  api.Execution `json:"execution"`
 }
 
-func (h *exportHead) omit(line string) { h.Omitted = append(h.Omitted, line) }
-
-func (h *exportHead) has(line string) bool { return !slices.Contains(h.Omitted, line) }
-
-// exportEnd is the last line. Without it a file that broke off looks like a whole one.
+// exportEnd is the last line. Without it, a truncated file would look complete.
 type exportEnd struct {
 	Type   string         `json:"type"`
 	Counts map[string]int `json:"counts"`
@@ -90,7 +85,7 @@ type exportEnd struct {
 // export writes the lines of one execution.
 type export struct {
 	server    *Server
-	ctx       context.Context // the request's: it ends when the client goes away
+	ctx       context.Context // the request's: it ends when the client disconnects
 	execution domain.Execution
 	first     exportHead
 
@@ -99,8 +94,7 @@ type export struct {
 	counts map[string]int
 }
 
-// respond breaks the connection off where something fails: the status is sent by then, and nobody is
-// to take a half for the whole.
+// respond breaks the connection off after an error: the status has been sent by then, and a half must not look like the whole.
 func (e *export) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeLines)
 	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="execution-%s.ndjson"`, e.execution.ID))
@@ -108,13 +102,13 @@ func (e *export) respond(w http.ResponseWriter) error {
 	if infoOf(e.ctx).headOnly {
 		return nil
 	}
-	e.out, e.hash, e.counts = bufio.NewWriterSize(stream.Patient(w), stream.MaxWrite), sha256.New(), map[string]int{}
+	e.out, e.hash, e.counts = bufio.NewWriterSize(stream.DeadlineWriter(w), stream.MaxWrite), sha256.New(), map[string]int{}
 	err := e.write()
 	if err == nil {
 		return nil
 	}
 	info := infoOf(e.ctx)
-	if info.abandoned = e.ctx.Err() != nil || stream.Lost(err); !info.abandoned {
+	if info.abandoned = e.ctx.Err() != nil || stream.IsDisconnect(err); !info.abandoned {
 		e.server.log.WarnContext(e.ctx, "export broke off", "requestId", info.requestID, "error", err)
 	}
 	panic(http.ErrAbortHandler)
@@ -136,7 +130,6 @@ func (e *export) write() error {
 	return e.out.Flush()
 }
 
-// line writes one line as it is.
 func (e *export) line(kind string, content any) error {
 	encoded := append(domain.Encode(content), '\n')
 	e.hash.Write(encoded)
@@ -145,110 +138,91 @@ func (e *export) line(kind string, content any) error {
 	return err
 }
 
-// about writes the line of one thing.
-func (e *export) about(kind string, thing any) error {
-	return e.line(kind, map[string]any{"type": kind, kind: thing})
+// exportPages writes a line for each object. It reads pages behind the last object of the page before, nil at first, until one is empty.
+func exportPages[T, View any](e *export, kind string, view func(T) View, read func(last *T) ([]T, error)) error {
+	if slices.Contains(e.first.Omitted, kind) {
+		return nil
+	}
+	for last := (*T)(nil); ; {
+		page, err := read(last)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		for _, object := range page {
+			if err := e.line(kind, map[string]any{"type": kind, kind: view(object)}); err != nil {
+				return err
+			}
+		}
+		last = &page[len(page)-1]
+	}
 }
 
 func (e *export) approvals() error {
-	if !e.first.has(lineApproval) {
-		return nil
-	}
-	all, err := e.server.reader.ApprovalsOf(e.ctx, e.execution.ID)
-	if err != nil {
-		return err
-	}
-	for _, approval := range all {
-		if err := e.about(lineApproval, toApproval(approval)); err != nil {
-			return err
+	return exportPages(e, lineApproval, toApproval, func(last *domain.Approval) ([]domain.Approval, error) {
+		if last != nil {
+			return nil, nil
 		}
-	}
-	return nil
+		return e.server.reader.ApprovalsOf(e.ctx, e.execution.ID)
+	})
 }
 
 func (e *export) generations() error {
-	all, err := e.server.reader.Generations(e.ctx, e.execution.Tenant, e.execution.ID)
-	if err != nil {
-		return err
-	}
-	for _, generation := range all {
-		if err := e.about(lineGeneration, toGeneration(generation)); err != nil {
-			return err
+	return exportPages(e, lineGeneration, toGeneration, func(last *domain.Generation) ([]domain.Generation, error) {
+		if last != nil {
+			return nil, nil
 		}
-	}
-	return nil
+		return e.server.reader.Generations(e.ctx, e.execution.Tenant, e.execution.ID)
+	})
 }
 
 func (e *export) clientCalls() error {
-	for after := ""; ; {
-		calls, err := e.server.reader.ClientCallPage(e.ctx, e.execution.ID, after, exportCalls)
-		if err != nil || len(calls) == 0 {
-			return err
+	return exportPages(e, lineClientCall, toClientCall, func(last *domain.ClientCall) ([]domain.ClientCall, error) {
+		if last == nil {
+			last = &domain.ClientCall{}
 		}
-		for _, call := range calls {
-			if err := e.about(lineClientCall, toClientCall(call)); err != nil {
-				return err
-			}
-		}
-		after = calls[len(calls)-1].ToolCallID
-	}
+		return e.server.reader.ClientCallPage(e.ctx, e.execution.ID, last.ToolCallID, exportCalls)
+	})
 }
 
 func (e *export) prompts() error {
-	for after := domain.PromptID(""); ; {
-		prompts, err := e.server.reader.PromptPage(e.ctx, e.execution.ID, after, exportPage)
-		if err != nil || len(prompts) == 0 {
-			return err
+	return exportPages(e, linePrompt, toPrompt, func(last *domain.QueuedPrompt) ([]domain.QueuedPrompt, error) {
+		if last == nil {
+			last = &domain.QueuedPrompt{}
 		}
-		for _, prompt := range prompts {
-			if err := e.about(linePrompt, toPrompt(prompt)); err != nil {
-				return err
-			}
-		}
-		after = prompts[len(prompts)-1].ID
-	}
+		return e.server.reader.PromptPage(e.ctx, e.execution.ID, last.ID, exportPage)
+	})
 }
 
-// events ends with the event that was the last when the export began. Where one is missing, the execution was deleted
-// meanwhile.
+// events ends with the event that was the last when the export began. A missing event means that the execution was deleted meanwhile.
 func (e *export) events() error {
-	for after := int64(0); after < e.execution.LastSeq; {
-		limit := min(e.execution.LastSeq-after, exportEvents)
-		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, after, int(limit), stream.MaxPage)
-		if err != nil {
-			return err
+	view := func(event domain.Event) json.RawMessage { return events.NewFrame(event).JSON() }
+	return exportPages(e, lineEvent, view, func(last *domain.Event) ([]domain.Event, error) {
+		if last == nil {
+			last = &domain.Event{}
 		}
-		if len(page) == 0 {
-			return domain.Errorf(domain.CodeNotFound, "The execution was deleted.")
+		limit := min(e.execution.LastSeq-last.Seq, exportEvents)
+		if limit <= 0 {
+			return nil, nil
 		}
-		for _, event := range page {
-			if err := e.about(lineEvent, json.RawMessage(events.NewFrame(event).JSON())); err != nil {
-				return err
-			}
+		page, err := e.server.reader.EventPage(e.ctx, e.execution.ID, last.Seq, int(limit), stream.MaxPage)
+		if err == nil && len(page) == 0 {
+			err = domain.Errorf(domain.CodeNotFound, "The execution was deleted.")
 		}
-		after = page[len(page)-1].Seq
-	}
-	return nil
+		return page, err
+	})
 }
 
 func (e *export) audit() error {
-	if !e.first.has(lineAudit) {
-		return nil
-	}
-	for after := int64(0); ; {
-		entries, err := e.server.reader.Audit(e.ctx, e.execution.Tenant, store.AuditFilter{Execution: e.execution.ID, After: after, Limit: exportPage})
-		if err != nil || len(entries) == 0 {
-			return err
+	same := func(entry api.AuditEntry) api.AuditEntry { return entry }
+	return exportPages(e, lineAudit, same, func(last *api.AuditEntry) ([]api.AuditEntry, error) {
+		if last == nil {
+			last = &api.AuditEntry{}
 		}
-		for _, entry := range entries {
-			shown, err := toAuditEntry(entry)
-			if err != nil {
-				return err
-			}
-			if err := e.about(lineAudit, shown); err != nil {
-				return err
-			}
+		filter := store.AuditFilter{Execution: e.execution.ID, After: last.Seq, Limit: exportPage}
+		entries, err := e.server.reader.Audit(e.ctx, e.execution.Tenant, filter)
+		if err != nil {
+			return nil, err
 		}
-		after = entries[len(entries)-1].Seq
-	}
+		return toAuditEntries(entries)
+	})
 }

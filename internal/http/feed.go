@@ -39,10 +39,10 @@ func (s *Server) followEvents(ctx context.Context, request followEvents) (respon
 	}
 }
 
-// feed tells where to begin. A cursor counts before `from`: a client that comes back asks with the same address as before,
-// and would lose what happened in between.
+// feed returns a function that follows from the place that the request names. A cursor beats from: a client that reconnects repeats its
+// address, and would otherwise lose the events in between.
 func (s *Server) feed(ctx context.Context, request followEvents) (func() (*events.FeedFollower, error), error) {
-	tenant := who(ctx).Tenant
+	tenant := principalOf(ctx).Tenant
 	opaque := cmp.Or(request.LastEventID, request.After)
 	if opaque == "" && request.From == "now" {
 		return func() (*events.FeedFollower, error) { return s.events.FollowNew(ctx, tenant) }, nil

@@ -253,7 +253,7 @@ func TestDrainEndsTheMergedStream(t *testing.T) {
 		last = append(last, frame)
 	}
 	stream.close()
-	if len(last) != 2 || last[0].retry == "" || !strings.Contains(last[1].comment, "come back") {
+	if len(last) != 2 || last[0].retry == "" || !strings.Contains(last[1].comment, "reconnect") {
 		t.Errorf("the stream ends with %v", last)
 	}
 }
@@ -278,7 +278,7 @@ func TestTheMergedStreamStaysOpen(t *testing.T) {
 		}
 		close(b.keys.revoked)
 		b.say("secret")
-		if got := said(); !strings.Contains(got, "does not hold any more") || strings.Contains(got, "message.delta") {
+		if got := said(); !strings.Contains(got, "is no longer valid") || strings.Contains(got, "message.delta") {
 			t.Errorf("without a key: %q", got)
 		}
 		connection.Close()

@@ -9,8 +9,8 @@ import (
 	"signoff/internal/store"
 )
 
-// getGeneration shows the blocks that an execution has handed in.
-func (s *Server) getGeneration(ctx context.Context, request named) (responder, error) {
+// getGeneration returns all generations of blocks that an execution has submitted.
+func (s *Server) getGeneration(ctx context.Context, request executionPath) (responder, error) {
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
 		return nil, err
@@ -22,13 +22,10 @@ func (s *Server) getGeneration(ctx context.Context, request named) (responder, e
 func toHistory(execution domain.Execution, all []domain.Generation) api.GenerationHistory {
 	runbook := execution.Request.Runbook
 	out := api.GenerationHistory{
-		ExecutionId: string(execution.ID), InsertAfter: textOrNull(runbook.InsertAfter), Versions: []api.Generation{},
+		ExecutionId: string(execution.ID), InsertAfter: textOrNull(runbook.InsertAfter), Versions: mapped(all, toGeneration),
 	}
 	if runbook.Document != nil {
 		out.DocumentRevision = textOrNull(runbook.Document.Revision)
-	}
-	for _, generation := range all {
-		out.Versions = append(out.Versions, toGeneration(generation))
 	}
 	if len(all) > 0 {
 		last := &out.Versions[len(all)-1]
@@ -38,38 +35,34 @@ func toHistory(execution domain.Execution, all []domain.Generation) api.Generati
 }
 
 type editGeneration struct {
-	named
+	executionPath
 	idempotent
 	Body api.EditGeneration
 }
 
-// editGeneration asks for changes. It does not wait for them: the events tell of that.
+// editGeneration asks for changes. It does not wait for them; events report them.
 func (s *Server) editGeneration(ctx context.Context, request editGeneration) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
+	by := principalOf(ctx)
+	if err := s.admission.AdmitEdit(ctx, by, request.ID, request.Body.Document); err != nil {
 		return nil, err
 	}
-	by := who(ctx)
-	if err := s.admission.AdmitEdit(ctx, by, id, request.Body.Document); err != nil {
-		return nil, err
-	}
-	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, id, domain.QueuedPrompt{
+	prompt, replayed, err := s.sessions.Edit(ctx, by.Tenant, request.ID, domain.QueuedPrompt{
 		Text: request.Body.Text,
 		Edit: &domain.Edit{Generation: api.Or(request.Body.Generation, 0), Document: request.Body.Document},
 	}, by.Actor, request.idempotency())
 	if err != nil {
-		return nil, s.overGeneration(ctx, id, err)
+		return nil, s.attachGeneration(ctx, request.ID, err)
 	}
 	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
 }
 
 type acceptGeneration struct {
-	named
+	executionPath
 	Body api.AcceptGeneration
 }
 
-// acceptGeneration takes blocks. Whoever says for which document they are can only be told that it is another one by now;
-// whoever does not say so would find out when the blocks are at the wrong place.
+// acceptGeneration accepts blocks. It requires the revision of the document for which they were written: without it, a client would notice
+// a changed document only when the blocks are at the wrong place.
 func (s *Server) acceptGeneration(ctx context.Context, request acceptGeneration) (responder, error) {
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
@@ -78,15 +71,15 @@ func (s *Server) acceptGeneration(ctx context.Context, request acceptGeneration)
 	number, revision := request.Body.Generation, api.Or(request.Body.DocumentRevision, "")
 	generation, err := s.generation(ctx, execution, number)
 	if err != nil {
-		return nil, s.overGeneration(ctx, execution.ID, err)
+		return nil, s.attachGeneration(ctx, execution.ID, err)
 	}
 	if generation.DocumentRevision != "" && revision == "" {
-		return nil, domain.Errorf(domain.CodeRevisionRequired, "Send the revision that the document has now as documentRevision.")
+		return nil, domain.Errorf(domain.CodeRevisionRequired, "Send the current revision of the document as documentRevision.")
 	}
-	by := who(ctx)
+	by := principalOf(ctx)
 	acceptance := store.Acceptance{Generation: number, Revision: revision, By: by.Actor}
 	if _, err := s.sessions.Accept(ctx, by.Tenant, execution.ID, acceptance); err != nil {
-		return nil, s.overGeneration(ctx, execution.ID, err)
+		return nil, s.attachGeneration(ctx, execution.ID, err)
 	}
 	generation, err = s.generation(ctx, execution, number)
 	return okJSON(toGeneration(generation)), err
@@ -100,17 +93,17 @@ func (s *Server) generation(ctx context.Context, execution domain.Execution, num
 	}
 	at := slices.IndexFunc(all, func(g domain.Generation) bool { return g.Number == number })
 	if at < 0 {
-		return domain.Generation{}, domain.Errorf(domain.CodeNoGeneration, "The execution has handed in no blocks with the number %d.", number)
+		return domain.Generation{}, domain.Errorf(domain.CodeNoGeneration, "The execution has no generation with the number %d.", number)
 	}
 	return all[at], nil
 }
 
-// overGeneration adds the execution and its newest blocks to an error about their state.
-func (s *Server) overGeneration(ctx context.Context, id domain.ExecutionID, err error) error {
+// attachGeneration adds the execution and its newest blocks to an error about their state.
+func (s *Server) attachGeneration(ctx context.Context, id domain.ExecutionID, err error) error {
 	switch domain.CodeOf(err) {
 	case domain.CodeNoGeneration, domain.CodeDocumentChanged:
-		return s.withExecution(ctx, id, err)
+		return s.conflictWith(ctx, id, err)
 	default:
-		return s.overExecution(ctx, id, err)
+		return s.attachExecution(ctx, id, err)
 	}
 }

@@ -16,12 +16,12 @@ import (
 const maxItemPage = paging.PageBytes // of two items or more
 
 type listItems struct {
-	named
+	executionPath
 	numbered
 }
 
-// listItems tells the execution as a conversation, page by page. The cursor is a number of items: none is taken away, and
-// none moves.
+// listItems returns the execution as a conversation, page by page. The cursor is a number of items, since items are never removed or
+// moved.
 func (s *Server) listItems(ctx context.Context, request listItems) (responder, error) {
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
@@ -40,10 +40,10 @@ func (s *Server) listItems(ctx context.Context, request listItems) (responder, e
 	return page, nil
 }
 
-// itemPage is encoded as it is filled: how large an item is shows only then, and twice would be once too often.
+// itemPage encodes items as it is filled: an item's size is known only after that, and encoding twice would waste time.
 type itemPage struct {
 	count   int
-	next    string // the cursor, quoted; empty: there is nothing more
+	next    string // the cursor, quoted; empty: this is the last page
 	lastSeq int64
 	encoded []byte // the items, with commas between
 }
@@ -62,30 +62,29 @@ func (p *itemPage) fill(all []items.Item) {
 	}
 }
 
-// respond writes the items as they were encoded.
 func (p itemPage) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeJSON)
 	_, err := fmt.Fprintf(w, `{"items":[%s],"lastSeq":%d,"nextCursor":%s}`+"\n", p.encoded, p.lastSeq, cmp.Or(p.next, "null"))
 	return err
 }
 
-// shownItem is an item with its times as the contract writes them; all else of it has the contract's shape already.
-type shownItem struct {
+// itemView is an item with its times in the contract's format. Its other fields have the contract's shape already.
+type itemView struct {
 	items.Item
-	CreatedAt api.Time   `json:"createdAt"`
-	UpdatedAt api.Time   `json:"updatedAt"`
-	Tool      *shownTool `json:"tool,omitempty"`
+	CreatedAt api.Time  `json:"createdAt"`
+	UpdatedAt api.Time  `json:"updatedAt"`
+	Tool      *toolView `json:"tool,omitempty"`
 }
 
-type shownTool struct {
+type toolView struct {
 	items.Tool
 	StartedAt *api.Time `json:"startedAt,omitempty"`
 }
 
-func toItem(item items.Item) shownItem {
-	shown := shownItem{Item: item, CreatedAt: api.Time(item.CreatedAt), UpdatedAt: api.Time(item.UpdatedAt)}
+func toItem(item items.Item) itemView {
+	view := itemView{Item: item, CreatedAt: api.Time(item.CreatedAt), UpdatedAt: api.Time(item.UpdatedAt)}
 	if item.Tool != nil {
-		shown.Tool = &shownTool{*item.Tool, timeOrNull(item.Tool.StartedAt)}
+		view.Tool = &toolView{*item.Tool, timeOrNull(item.Tool.StartedAt)}
 	}
-	return shown
+	return view
 }

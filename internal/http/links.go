@@ -12,93 +12,97 @@ import (
 	"signoff/internal/webhooks"
 )
 
-// byLink is the channel of decisions that were made on the page of a link, for the audit.
+// byLink is the channel of decisions on the page of a link, for the audit.
 const byLink = "link"
 
-type createApprovalLink struct {
-	named
+// linkHandlers answer the routes of links, which decide an approval without a key.
+type linkHandlers struct {
+	reader    Reader
+	approvals Approvals
+	webhooks  Webhooks
+	keys      Keys
+	masker    Masker
+}
+
+type createLink struct {
+	approvalPath
 	Body *api.CreateApprovalLink
 }
 
-// createApprovalLink makes a link for somebody without a key.
-func (s *Server) createApprovalLink(ctx context.Context, request createApprovalLink) (responder, error) {
-	id, err := domain.ParseApprovalID(request.ID)
-	if err != nil {
-		return nil, err
-	}
-	by := who(ctx)
-	approval, err := s.reader.Approval(ctx, by.Tenant, id)
+// create makes a link for a person without a key.
+func (h linkHandlers) create(ctx context.Context, request createLink) (responder, error) {
+	by := principalOf(ctx)
+	approval, err := h.reader.Approval(ctx, by.Tenant, request.ID)
 	if err != nil {
 		return nil, err
 	}
 	if approval.Status != domain.ApprovalPending {
-		return nil, overApproval(approval, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status))
+		return nil, attachApproval(approval, domain.Errorf(domain.CodeConflict, "The approval is %s.", approval.Status))
 	}
-	whom := by.Actor.Name
+	name := by.Actor.Name
 	if request.Body != nil && request.Body.For != nil {
-		whom = s.masker.MaskString(*request.Body.For)
-		if err := legible("/for", whom); err != nil {
+		name = h.masker.MaskString(*request.Body.For)
+		if err := checkName("/for", name); err != nil {
 			return nil, err
 		}
 	}
-	url, expires := s.webhooks.Links().To(approval, whom, by.Actor.KeyID, time.Now())
+	url, expires := h.webhooks.Links().To(approval, name, by.Actor.KeyID, time.Now())
 	return jsonResponse{status: http.StatusCreated, body: api.ApprovalLink{Url: url, ExpiresAt: api.Time(expires)}}, nil
 }
 
-// legible refuses a name that would not stand in the audit as it reads: one with a line of its own, or with characters that turn text
-// round or show nothing, could pass for another person's.
-func legible(pointer, name string) error {
+// checkName refuses a name that could pass for another person's in the audit: one with line breaks, or with characters that reverse text or
+// are invisible.
+func checkName(pointer, name string) error {
 	if strings.TrimSpace(name) == "" || strings.Contains(name, "\n") || domain.ShowUnseen(name) != name {
-		return domain.Invalid(pointer, "This is a name in one line, of characters that can be seen.")
+		return domain.Invalid(pointer, "This is a name in one line, of visible characters.")
 	}
 	return nil
 }
 
-type showApprovalPage struct {
+type openLink struct {
 	Token string `path:"token"`
 }
 
-// showApprovalPage answers the same to everyone and looks at no token: chat programs and scanners of mails open links before people do,
-// and would keep the command that they find there.
-func (s *Server) showApprovalPage(context.Context, showApprovalPage) (responder, error) {
-	return linkShell{}, nil
-}
+// open returns the same page for every token and reads none: chat programs and mail scanners open links before people do, and would keep
+// the command that they find there.
+func (linkHandlers) open(context.Context, openLink) (responder, error) { return linkShell{}, nil }
 
 type decideByLink struct {
 	Token string `path:"token"`
 	Body  api.DecideByLink
 }
 
-// decideByLink shows the card of a link, or decides as whoever the link was made for. Behind the first decision a link shows, and decides no more.
-func (s *Server) decideByLink(ctx context.Context, request decideByLink) (responder, error) {
+// decide shows the card of a link, or decides in the name of the person for whom the link was made. After the first decision a link
+// only shows the outcome.
+func (h linkHandlers) decide(ctx context.Context, request decideByLink) (responder, error) {
 	isDecision := request.Body.Decision != api.DecideByLinkDecisionShow
 	if isDecision && request.Body.ArgumentsHash == nil {
 		return nil, domain.Invalid("/argumentsHash", "This is required: a decision is about the arguments that were shown.")
 	}
-	grant, approval, err := s.linked(ctx, request.Token)
+	grant, approval, err := h.grant(ctx, request.Token)
 	switch {
 	case err != nil:
-		return pageOr(err)
+		return invalidLink(err)
 	case approval.Status != domain.ApprovalPending && isDecision:
-		return settledPage(lateStatus(approval), approval), nil
+		return resolvedPage(lateStatus(approval), approval), nil
 	case approval.Status != domain.ApprovalPending:
-		return settledPage(http.StatusOK, approval), nil
+		return resolvedPage(http.StatusOK, approval), nil
 	case !isDecision:
-		return s.pendingPage(ctx, approval)
+		return h.pendingPage(ctx, approval)
 	}
-	answer := linkAnswer(request.Body)
+	answer := toLinkAnswer(request.Body)
 	answer.By = domain.Actor{KeyID: grant.Key, Name: "link for " + grant.For}
-	answer.Reason = s.masker.MaskString(answer.Reason)
-	decided, err := s.approvals.Decide(ctx, approval.Tenant, approval.ID, answer)
+	answer.Reason = h.masker.MaskString(answer.Reason)
+	decided, err := h.approvals.Decide(ctx, approval.Tenant, approval.ID, answer)
 	switch {
 	case err == nil:
-		return settledPage(http.StatusOK, decided), nil
+		return resolvedPage(http.StatusOK, decided), nil
 	case decided.ID == "" || answers[domain.CodeOf(err)].status >= http.StatusInternalServerError:
 		return nil, err
 	case decided.Status != domain.ApprovalPending:
-		return settledPage(lateStatus(decided), decided), nil
+		return resolvedPage(lateStatus(decided), decided), nil
 	}
-	again, failed := s.pendingPage(ctx, decided)
+	again, failed := h.pendingPage(ctx, decided)
 	again.Status, again.Message = http.StatusConflict, domain.FailureOf(err).Message
 	if answers[domain.CodeOf(err)].status == http.StatusGone {
 		again.Status, again.Buttons = http.StatusGone, nil
@@ -106,8 +110,7 @@ func (s *Server) decideByLink(ctx context.Context, request decideByLink) (respon
 	return again, failed
 }
 
-// linkAnswer reads a button.
-func linkAnswer(body api.DecideByLink) approvals.Answer {
+func toLinkAnswer(body api.DecideByLink) approvals.Answer {
 	answer := approvals.Answer{ArgumentsHash: api.Or(body.ArgumentsHash, ""), Reason: api.Or(body.Reason, ""), Channel: byLink}
 	switch body.Decision {
 	case api.DecideByLinkDecisionApprove, api.DecideByLinkDecisionDeny:
@@ -118,29 +121,29 @@ func linkAnswer(body api.DecideByLink) approvals.Answer {
 	return answer
 }
 
-// linked finds what a token is about. A link ends with the key that asked for it, or with the webhook that it was sent to.
-func (s *Server) linked(ctx context.Context, token string) (webhooks.Grant, domain.Approval, error) {
-	grant, err := s.webhooks.Links().Read(token, time.Now())
+// grant reads a token and its approval. A link ends with the key that made it, or with the webhook that it was sent to.
+func (h linkHandlers) grant(ctx context.Context, token string) (webhooks.Grant, domain.Approval, error) {
+	grant, err := h.webhooks.Links().Read(token, time.Now())
 	if err != nil {
 		return grant, domain.Approval{}, err
 	}
 	if grant.Webhook != "" {
-		_, err = s.webhooks.Webhook(ctx, grant.Tenant, grant.Webhook)
+		_, err = h.webhooks.Webhook(ctx, grant.Tenant, grant.Webhook)
 	} else {
-		err = s.keys.Holds(ctx, grant.Key)
+		err = h.keys.Check(ctx, grant.Key)
 	}
 	if err != nil {
 		return grant, domain.Approval{}, err
 	}
-	approval, err := s.reader.Approval(ctx, grant.Tenant, grant.Approval)
+	approval, err := h.reader.Approval(ctx, grant.Tenant, grant.Approval)
 	return grant, approval, err
 }
 
-// pageOr makes one page of all that a link can be refused for, so that nobody can tell a forged one from one that is over.
-func pageOr(err error) (page, error) {
+// invalidLink returns one page for every invalid link, so that a forged link and an expired one look alike.
+func invalidLink(err error) (page, error) {
 	switch domain.CodeOf(err) {
 	case domain.CodeNotFound, domain.CodeUnauthenticated:
-		return page{Status: http.StatusNotFound, Title: "This link does not hold", Message: "It is not complete, or its time is over. Ask whoever sent it for another one."}, nil
+		return page{Status: http.StatusNotFound, Title: "This link is not valid", Message: "It is incomplete or has expired. Ask the sender for another one."}, nil
 	default:
 		return page{}, err
 	}
@@ -153,27 +156,27 @@ func lateStatus(approval domain.Approval) int {
 	return http.StatusConflict
 }
 
-// settledPage tells how an approval ended, and nothing else that a link should show for ever.
-func settledPage(status int, approval domain.Approval) page {
+// resolvedPage shows how an approval ended, without the arguments, because a link may be kept for ever.
+func resolvedPage(status int, approval domain.Approval) page {
 	p := page{Status: status, Title: "This is " + string(approval.Status), Facts: []fact{
 		{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
 	}}
 	if d := approval.Decision; d != nil {
-		p.resolved(d.Resolution)
+		p.setResolution(d.Resolution)
 		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: domain.Reveal(d.By.Name)})
 		if d.Reason != "" {
 			p.Facts = append(p.Facts, fact{Name: "Reason", Text: domain.Reveal(d.Reason)})
 		}
 	}
 	if approval.Resolved != nil {
-		p.Facts = append(p.Facts, fact{Name: "When", Text: moment(*approval.Resolved)})
+		p.Facts = append(p.Facts, fact{Name: "When", Text: formatTime(*approval.Resolved)})
 	}
 	return p
 }
 
-// resolved names what was said of a call of unknown outcome. Such an approval is approved by whatever answer, and somebody who said that
-// the call has failed must not read that it was approved.
-func (p *page) resolved(resolution domain.Resolution) {
+// setResolution names the answer about a call of unknown outcome. Every such answer is stored as approved, and a person who said that the
+// call has failed must not read that it was approved.
+func (p *page) setResolution(resolution domain.Resolution) {
 	switch resolution {
 	case domain.ResolutionSucceeded:
 		p.Title = "The answer was: it has succeeded"
@@ -181,56 +184,55 @@ func (p *page) resolved(resolution domain.Resolution) {
 		p.Title = "The answer was: it has failed"
 	case domain.ResolutionRetry:
 		p.Title = "The answer was: ask to run it again"
-		p.Message = "Nothing ran by this answer. Whether it may run again is a new question, with links of its own."
+		p.Message = "This answer ran nothing. Whether the call may run again is a new question, with its own links."
 	}
 }
 
-func moment(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+func formatTime(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// pendingPage shows all that a person needs to decide, letter by letter.
-func (s *Server) pendingPage(ctx context.Context, approval domain.Approval) (page, error) {
-	execution, err := s.reader.Execution(ctx, approval.Tenant, approval.Execution)
+// pendingPage shows all that a person needs to decide.
+func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval) (page, error) {
+	execution, err := h.reader.Execution(ctx, approval.Tenant, approval.Execution)
 	if err != nil {
-		return pageOr(err)
+		return invalidLink(err)
 	}
 	expires := "never"
 	if approval.Expires != nil {
-		expires = moment(*approval.Expires)
+		expires = formatTime(*approval.Expires)
 	}
 	p := page{
-		Status: http.StatusOK, Title: "Somebody has to decide", Hash: approval.ArgumentsHash, Facts: []fact{
+		Status: http.StatusOK, Title: "A decision is needed", Hash: approval.ArgumentsHash, Facts: []fact{
 			{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
-			{Name: "Arguments", Text: readable(approval.Call.Arguments), Code: true},
+			{Name: "Arguments", Text: prettyJSON(approval.Call.Arguments), Code: true},
 		},
 	}
-	p.options(approval)
+	p.addButtons(approval)
 	if approval.Reason != "" {
-		p.Facts = append(p.Facts, fact{Name: "Why somebody is asked", Text: domain.Reveal(approval.Reason)})
+		p.Facts = append(p.Facts, fact{Name: "Why a person is asked", Text: domain.Reveal(approval.Reason)})
 	}
 	if isolation := toIsolation(approval); isolation != nil {
-		p.Facts = append(p.Facts, fact{Name: "What confines it", Text: confinement(approval.Kind, isolation.Name)})
+		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval.Kind, isolation.Name)})
 	}
 	p.Facts = append(p.Facts,
 		fact{Name: "Working directory", Text: domain.Reveal(approval.WorkingDirectory), Code: true},
-		fact{Name: "Asked by", Text: asker(execution)}, fact{Name: "Asked at", Text: moment(approval.Requested)},
+		fact{Name: "Asked by", Text: describeAgent(execution)}, fact{Name: "Asked at", Text: formatTime(approval.Requested)},
 		fact{Name: "Expires", Text: expires}, fact{Name: "Hash", Text: approval.ArgumentsHash},
 	)
 	return p, nil
 }
 
-// confinement is what confines a call, in words.
-func confinement(kind domain.ApprovalKind, isolation string) string {
+func describeIsolation(kind domain.ApprovalKind, isolation string) string {
 	switch {
 	case isolation != domain.IsolationNone:
 		return isolation
 	case kind == domain.ApprovalAgentPermission:
-		return "Nothing: the agent runs it itself, with the files and the network of the server's user."
+		return "None: the agent runs it itself, with the files and the network of the server's user."
 	default:
-		return "Nothing: the operator has switched the sandbox off."
+		return "None: the operator has switched the sandbox off."
 	}
 }
 
-func asker(execution domain.Execution) string {
+func describeAgent(execution domain.Execution) string {
 	source := execution.Request.Source
 	agent := []string{string(source.Type)}
 	for _, part := range []string{source.Command, source.Model} {
@@ -241,24 +243,23 @@ func asker(execution domain.Execution) string {
 	return "the agent (" + strings.Join(agent, ", ") + ") of execution " + string(execution.ID)
 }
 
-// options puts the buttons that the kind of approval has, and says where the rest is answered.
-func (p *page) options(approval domain.Approval) {
-	const elsewhere = "More than these buttons can say is answered by POST /approvals/{id}."
+// addButtons adds the buttons for the kind of approval, and says where to give other answers.
+func (p *page) addButtons(approval domain.Approval) {
 	deny := button{string(domain.DenyCall), "Deny"}
 	p.Buttons = []button{{string(domain.Approve), "Approve"}, deny}
 	switch approval.Kind {
 	case domain.ApprovalQuestion:
 		p.Buttons = []button{deny}
-		p.Facts = append(p.Facts, fact{Name: "Question", Text: readable(approval.Question), Code: true})
-		p.Message = "An answer is given by POST /approvals/{id}; here the question can be declined."
+		p.Facts = append(p.Facts, fact{Name: "Question", Text: prettyJSON(approval.Question), Code: true})
+		p.Message = "POST /approvals/{id} answers the question; here you can only decline it."
 	case domain.ApprovalAgentPermission:
-		p.Facts = append(p.Facts, fact{Name: "Options of the agent", Text: readable(approval.Options), Code: true})
-		p.Message = "Approve takes the one option that allows this once. " + elsewhere
+		p.Facts = append(p.Facts, fact{Name: "Options of the agent", Text: prettyJSON(approval.Options), Code: true})
+		p.Message = "Approve chooses the one option that allows this once. POST /approvals/{id} takes the other options."
 	case domain.ApprovalUnknownOutcome:
 		p.Buttons = []button{
 			{string(domain.ResolutionSucceeded), "It has succeeded"}, {string(domain.ResolutionFailed), "It has failed"},
 			{string(domain.ResolutionRetry), "Ask to run it again"},
 		}
-		p.Message = "The server stopped while this ran. Look what became of it, then say so."
+		p.Message = "The server stopped while this ran. Find out whether it succeeded, then answer."
 	}
 }

@@ -49,7 +49,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 	path := h.link(approval, `{"for":"ann"}`)
 	for range 3 {
 		page := h.opened(path, show).want(200)
-		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root, "What confines it", "Nothing: the operator has switched the sandbox off."} {
+		for _, shown := range []string{"echo &lt;b&gt;⟨U&#43;202E⟩⟨U&#43;200B⟩x", hash, id, `<form method="post">`, h.root, "Isolation", "None: the operator has switched the sandbox off."} {
 			if !strings.Contains(string(page.body), shown) {
 				t.Fatalf("the page lacks %q:\n%s", shown, page.body)
 			}
@@ -220,7 +220,7 @@ func TestThePageNamesTheResolution(t *testing.T) {
 		"": "This is approved", domain.ResolutionSucceeded: "The answer was: it has succeeded", domain.ResolutionFailed: "The answer was: it has failed",
 		domain.ResolutionRetry: "The answer was: ask to run it again",
 	} {
-		p := settledPage(200, domain.Approval{Status: domain.ApprovalApproved, Decision: &domain.Decision{Resolution: resolution}})
+		p := resolvedPage(200, domain.Approval{Status: domain.ApprovalApproved, Decision: &domain.Decision{Resolution: resolution}})
 		if p.Title != title || strings.Contains(p.Message, "new question") != (resolution == domain.ResolutionRetry) {
 			t.Errorf("%q: %q, %q", resolution, p.Title, p.Message)
 		}
@@ -260,7 +260,7 @@ func TestWhatIsShownIsSeen(t *testing.T) {
 		"not \u0007 JSON":              "not ⟨U+0007⟩ JSON",
 		`"<script>&amp;"`:              `"<script>&amp;"`,
 	} {
-		if got := readable([]byte(in)); got != want {
+		if got := prettyJSON([]byte(in)); got != want {
 			t.Errorf("%s is shown as %s", in, got)
 		}
 	}
@@ -269,13 +269,13 @@ func TestWhatIsShownIsSeen(t *testing.T) {
 // TestWhatConfinesACall: nothing has ever confined the calls of an external agent, also where an approval is older than the column.
 func TestWhatConfinesACall(t *testing.T) {
 	agents := domain.Approval{Kind: domain.ApprovalAgentPermission}
-	if got := toIsolation(agents); got == nil || got.Name != "none" || !strings.Contains(confinement(agents.Kind, got.Name), "runs it itself") {
+	if got := toIsolation(agents); got == nil || got.Name != "none" || !strings.Contains(describeIsolation(agents.Kind, got.Name), "runs it itself") {
 		t.Errorf("of an agent: %+v", got)
 	}
 	if got := toIsolation(domain.Approval{Kind: domain.ApprovalToolCall}); got != nil {
 		t.Errorf("of an older release: %+v", got)
 	}
-	if got := confinement(domain.ApprovalToolCall, "bubblewrap"); got != "bubblewrap" {
+	if got := describeIsolation(domain.ApprovalToolCall, "bubblewrap"); got != "bubblewrap" {
 		t.Errorf("in a sandbox: %q", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// confirmWithin does nothing where only Linux knows the option: there the probes of idle connections and the system's own patience are left.
-func confirmWithin(time.Duration) func(network, address string, socket syscall.RawConn) error {
+// setUserTimeout does nothing, because only Linux has the option. Keep-alive probes and the system's own limit remain.
+func setUserTimeout(time.Duration) func(network, address string, socket syscall.RawConn) error {
 	return nil
 }

@@ -17,9 +17,9 @@ type getMemory struct {
 	Scope domain.MemoryScope `path:"scope"`
 }
 
-// getMemory shows notes as JSON, or as the file that people know them as.
+// getMemory returns notes as JSON, or as the file MEMORY.md.
 func (s *Server) getMemory(ctx context.Context, request getMemory) (responder, error) {
-	notes, err := s.reader.Memory(ctx, who(ctx).Tenant, request.Scope)
+	notes, err := s.reader.Memory(ctx, principalOf(ctx).Tenant, request.Scope)
 	if err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func (s *Server) getMemory(ctx context.Context, request getMemory) (responder, e
 
 const typeMarkdown = "text/markdown"
 
-// memoryFile answers with MEMORY.md.
+// memoryFile is the response with MEMORY.md.
 type memoryFile domain.Memory
 
 func (m memoryFile) respond(w http.ResponseWriter) error {
@@ -52,9 +52,9 @@ type putMemory struct {
 	Body    api.PutMemory
 }
 
-// putMemory replaces notes that the client has seen.
+// putMemory replaces notes whose current revision the client has read.
 func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, error) {
-	by, scope := who(ctx), request.Scope
+	by, scope := principalOf(ctx), request.Scope
 	revision, err := ifMatch(request.IfMatch)
 	if err != nil {
 		return nil, err
@@ -64,20 +64,17 @@ func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, e
 	notes, err := s.reader.SaveMemory(ctx, by.Tenant, store.MemorySave{
 		Scope: scope, Revision: revision, Content: content, By: by.Actor, Record: record,
 	})
-	if domain.CodeOf(err) == domain.CodeInvalid { // longer in bytes than the document can say in characters
-		return nil, domain.At("/content", err)
+	if domain.CodeOf(err) == domain.CodeInvalid { // the document limits characters, and the store bytes
+		err = domain.At("/content", err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return okJSON(toMemory(notes)).with("ETag", etag(notes.Revision)), nil
+	return okJSON(toMemory(notes)).with("ETag", etag(notes.Revision)), err
 }
 
 func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }
 
 var revisionTag = regexp.MustCompile(`^"([0-9]{1,18})"$`)
 
-// ifMatch reads the revision that a client has seen. Who has seen none would overwrite what somebody else wrote.
+// ifMatch returns the revision that the client has read. A client that has read none would overwrite notes that it does not know.
 func ifMatch(header *string) (int64, error) {
 	if header == nil {
 		return 0, domain.Errorf(domain.CodeRevisionRequired, "Send If-Match with the ETag of the notes that you replace; GET shows it.")

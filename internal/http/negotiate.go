@@ -12,24 +12,24 @@ const (
 	typeJSON   = "application/json"
 )
 
-// negotiate picks what the client likes best of what is offered; the first where it does not care, nothing where it
-// takes none (RFC 9110, section 12.5.1).
+// negotiate returns the offered media type that the client prefers, the first one if the client has no preference, and an empty string
+// if it accepts none (RFC 9110, section 12.5.1).
 func negotiate(accept []string, offered ...string) (best string) {
 	if len(accept) == 0 {
 		return offered[0]
 	}
-	liking := 0.0
+	highest := 0.0
 	for _, media := range offered {
-		if quality := likes(accept, media); quality > liking {
-			best, liking = media, quality
+		if quality := qualityOf(accept, media); quality > highest {
+			best, highest = media, quality
 		}
 	}
 	return best
 }
 
-// likes is the quality that the client gives to a media type. What it says of exactly this one counts, before what it
-// says of the kind, before what it says of all: "text/*;q=0, */*" takes no text.
-func likes(accept []string, media string) (quality float64) {
+// qualityOf returns the quality that the client gives to a media type. The most specific pattern counts: "text/*;q=0, */*" accepts no
+// text.
+func qualityOf(accept []string, media string) (quality float64) {
 	kind, _, _ := strings.Cut(media, "/")
 	patterns := []string{"*/*", kind + "/*", media}
 	closest := -1

@@ -18,32 +18,32 @@ import (
 	"signoff/internal/keys"
 )
 
-// info is what the layers of one request tell each other.
-type info struct {
+// requestInfo is the state that the layers of one request share.
+type requestInfo struct {
 	began     time.Time
 	requestID string
 	accept    []string
-	chunked   bool // an answer without a length comes in chunks
+	chunked   bool // a response of unknown length is sent in chunks
 	headOnly  bool // the client wants no body
 	principal keys.Principal
-	abandoned bool // the client went away before it was answered
-	taken     bool // a stream has taken the connection over: the request goes on without this goroutine
+	abandoned bool // the client disconnected before the response was complete
+	detached  bool // a stream has hijacked the connection: the request continues without this goroutine
 	response  *response
-	visit     func() visit // as it stands
+	entry     func() accessEntry // as of now
 }
 
-func (i *info) wrote() bool { return i.response != nil && i.response.status != 0 }
+func (i *requestInfo) wrote() bool { return i.response != nil && i.response.status != 0 }
 
 type infoKey struct{}
 
-func infoOf(ctx context.Context) *info {
-	if i, ok := ctx.Value(infoKey{}).(*info); ok {
+func infoOf(ctx context.Context) *requestInfo {
+	if i, ok := ctx.Value(infoKey{}).(*requestInfo); ok {
 		return i
 	}
-	return &info{}
+	return &requestInfo{}
 }
 
-// response remembers what was answered. Unwrap lets http.ResponseController reach the connection.
+// response remembers the status. Unwrap lets http.ResponseController reach the connection.
 type response struct {
 	http.ResponseWriter
 	status int
@@ -65,18 +65,18 @@ func (w *response) Write(data []byte) (int, error) {
 
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// observe is the outermost layer: it names the request, counts and logs it, and turns a panic into a 500. The log has
-// the route's pattern, never the path, body or token.
+// observe is the outermost layer: it assigns the request id, counts and logs the request, and turns a panic into a 500. The log has the
+// route's pattern, never the path, body or token.
 func (s *Server) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		i := &info{began: time.Now(), requestID: uuid.Must(uuid.NewV7()).String(), accept: r.Header.Values("Accept"), chunked: r.ProtoMajor == 1 && r.ProtoMinor >= 1}
+		i := &requestInfo{began: time.Now(), requestID: uuid.Must(uuid.NewV7()).String(), accept: r.Header.Values("Accept"), chunked: r.ProtoMajor == 1 && r.ProtoMinor >= 1}
 		i.response = &response{ResponseWriter: w}
 		r = r.WithContext(context.WithValue(r.Context(), infoKey{}, i))
-		i.visit = func() visit { return visitOf(r, i) }
+		i.entry = func() accessEntry { return newAccessEntry(r, i) }
 		secure(w.Header(), i.requestID)
 		contract.BeginBodyDeadline(w, r)
-		defer s.observed(i)
-		defer s.recover(i.response, i)
+		defer s.finish(i)
+		defer s.recoverPanic(i.response, i)
 		next.ServeHTTP(i.response, r)
 	})
 }
@@ -90,8 +90,8 @@ func secure(header http.Header, requestID string) {
 	header.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// recover must be deferred itself.
-func (s *Server) recover(w http.ResponseWriter, i *info) {
+// recoverPanic must be deferred itself.
+func (s *Server) recoverPanic(w http.ResponseWriter, i *requestInfo) {
 	reason := recover()
 	if reason == nil {
 		return
@@ -100,7 +100,7 @@ func (s *Server) recover(w http.ResponseWriter, i *info) {
 		s.panicked(i.requestID, reason)
 	}
 	if reason == http.ErrAbortHandler || i.wrote() { //nolint:errorlint // as above
-		panic(http.ErrAbortHandler) // net/http breaks the connection off, so that nobody takes the half for the whole
+		panic(http.ErrAbortHandler) // net/http breaks the connection off, so that the client does not take a half for the whole
 	}
 	writeProblem(w, newProblem(domain.Errorf(domain.CodeInternal,
 		"Something went wrong inside Signoff; the server's log has the details."), i.requestID, s.masker.MaskString))
@@ -111,69 +111,69 @@ func (s *Server) panicked(requestID string, reason any) {
 	s.log.Error("panic", "requestId", requestID, "reason", reason, "stack", string(debug.Stack()))
 }
 
-func (s *Server) observed(i *info) {
-	if i.taken {
-		return // the stream tells of it when it ends
+func (s *Server) finish(i *requestInfo) {
+	if i.detached {
+		return // the stream records the request when it ends
 	}
-	v := i.visit()
+	entry := i.entry()
 	switch {
 	case i.abandoned:
-		v.status = statusAbandoned
-	case v.status == 0:
-		v.status = http.StatusOK
+		entry.status = statusAbandoned
+	case entry.status == 0:
+		entry.status = http.StatusOK
 	}
-	s.account(v)
+	s.record(entry)
 }
 
-// statusAbandoned is as nginx says it: the client closed the request.
+// statusAbandoned is nginx's status for a request that the client closed.
 const statusAbandoned = 499
 
-// visit is what is told of a request that is over. It holds nothing of the request, which may be gone by then.
-type visit struct {
+// accessEntry describes a request for the log and the metrics. It does not refer to the request, so a stream can keep it.
+type accessEntry struct {
 	began                           time.Time
 	method, route, requestID, keyID string
 	status                          int
 	streamed                        bool
 }
 
-func visitOf(r *http.Request, i *info) visit {
-	v := visit{
+func newAccessEntry(r *http.Request, i *requestInfo) accessEntry {
+	entry := accessEntry{
 		began: i.began, method: r.Method, route: chi.RouteContext(r.Context()).RoutePattern(), requestID: i.requestID,
 		keyID: i.principal.Actor.KeyID, status: i.response.status, streamed: i.response.Header().Get("Content-Type") == typeStream,
 	}
-	if v.route == "" {
-		v.route = "none"
+	if entry.route == "" {
+		entry.route = "none"
 	}
-	if !knownMethods[v.method] {
-		v.method = "other" // or a client could make up labels
+	if !knownMethods[entry.method] {
+		entry.method = "other" // or a client could make up labels
 	}
-	return v
+	return entry
 }
 
-// account counts and logs a request.
-func (s *Server) account(v visit) {
-	took := time.Since(v.began)
-	s.metrics.requests.WithLabelValues(v.method, v.route, strconv.Itoa(v.status)).Inc()
-	if !v.streamed {
-		s.metrics.durations.WithLabelValues(v.method, v.route).Observe(took.Seconds())
+// record counts and logs a request.
+func (s *Server) record(entry accessEntry) {
+	took := time.Since(entry.began)
+	s.metrics.requests.WithLabelValues(entry.method, entry.route, strconv.Itoa(entry.status)).Inc()
+	if !entry.streamed {
+		s.metrics.durations.WithLabelValues(entry.method, entry.route).Observe(took.Seconds())
 	}
 	level := slog.LevelInfo
-	if seldomRead[v.route] && v.status < http.StatusBadRequest {
+	if frequent[entry.route] && entry.status < http.StatusBadRequest {
 		level = slog.LevelDebug
 	}
 	s.log.LogAttrs(context.Background(), level, "request",
-		slog.String("method", v.method), slog.String("route", v.route), slog.Int("status", v.status),
-		slog.Duration("took", took), slog.String("requestId", v.requestID), slog.String("keyId", v.keyID))
+		slog.String("method", entry.method), slog.String("route", entry.route), slog.Int("status", entry.status),
+		slog.Duration("took", took), slog.String("requestId", entry.requestID), slog.String("keyId", entry.keyID))
 }
 
-// seldomRead are the routes of probes, which come every few seconds, and of the console's files, which come by the dozen.
-var seldomRead = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true, "/console/{release}/{file}": true}
+// frequent are the routes of probes, which come every few seconds, and of the console's files, which come by the dozen.
+var frequent = map[string]bool{"/healthz": true, "/readyz": true, "/metrics": true, "/console/{release}/{file}": true}
 
 var knownMethods = map[string]bool{
 	"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true, "TRACE": true, "CONNECT": true,
 }
 
-// metrics are this package's own; others come by [Config.Collectors].
+// metrics are this package's own; [Config.Collectors] adds those of other packages.
 type metrics struct {
 	registry  *prometheus.Registry
 	requests  *prometheus.CounterVec
@@ -188,7 +188,7 @@ func newMetrics(others []prometheus.Collector) (*metrics, error) {
 			Name: "signoff_http_requests_total", Help: "Requests by method, route and status.",
 		}, []string{"method", "route", "status"}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "signoff_http_request_duration_seconds", Help: "How long requests took; streams are not counted.",
+			Name: "signoff_http_request_duration_seconds", Help: "Duration of requests, without streams.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 		}, []string{"method", "route"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{

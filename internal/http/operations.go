@@ -13,18 +13,19 @@ import (
 
 const pingTimeout = 2 * time.Second
 
-// getHealth is for liveness: it fails only where the process does not answer at all.
+// getHealth is the liveness probe. It fails only if the process does not respond at all.
 func (s *Server) getHealth(context.Context, struct{}) (responder, error) {
 	return okJSON(api.Health{Status: api.HealthStatusOk}), nil
 }
 
-// getReadiness tells whether to send traffic here. Strangers may ask, so it writes nothing: what is written all the time tells enough.
+// getReadiness reports whether this server should get traffic. Anybody may ask, so it writes nothing; the writes of sessions show whether
+// the database accepts them.
 func (s *Server) getReadiness(ctx context.Context, _ struct{}) (responder, error) {
-	if s.leaving.Load() || s.streams.IsDraining() {
+	if s.notReady.Load() || s.streams.IsDraining() {
 		return nil, domain.Errorf(domain.CodeUnavailable, "The server is shutting down.")
 	}
 	if !s.sessions.Writable() {
-		return nil, domain.Errorf(domain.CodeStorage, "The database takes nothing in.")
+		return nil, domain.Errorf(domain.CodeStorage, "The database accepts no writes.")
 	}
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
@@ -47,7 +48,6 @@ func (document) respond(w http.ResponseWriter) error {
 	return err
 }
 
-// getMetrics serves what was counted.
 func (s *Server) getMetrics(ctx context.Context, _ struct{}) (responder, error) {
 	return exposition{ctx, s.metrics}, nil
 }

@@ -22,51 +22,50 @@ const pageStyle = `body{font:16px/1.5 system-ui,sans-serif;margin:2em auto;max-w
 	`pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;border:1px solid #ccc;padding:.6em;margin:0;direction:ltr}` +
 	`textarea{display:block;width:100%;box-sizing:border-box}button{font:inherit;padding:.5em 1.2em}.message{border-left:4px solid #888;padding-left:.8em}`
 
-// pagePolicy lets a page be styled by this one style, and its form be sent to this server. Nothing else is loaded, run or framed.
+// pagePolicy allows this one style and sends forms to this server only. It forbids scripts, frames and all other content.
 var pagePolicy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// shellPolicy lets the shell, besides, run its one script, and that ask this server.
+// shellPolicy also allows the one script of the shell, and lets it call this server.
 var shellPolicy = pagePolicy + "; script-src " + hashOf(shellScript) + "; connect-src 'self'"
 
-// hashOf names a style or a script in a policy.
+// hashOf returns the name of a style or a script in a policy.
 func hashOf(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// page is an answer for people.
+// page is an HTML response for people.
 type page struct {
 	Status  int
 	Title   string
 	Message string
 	Facts   []fact
-	Hash    string // of what is decided; empty: nothing is decided here
+	Hash    string // of the arguments to decide about; empty: the page takes no decision
 	Buttons []button
 	Script  template.JS
 }
 
-// fact is a line of a page. All text is escaped; what comes from a model is revealed before.
+// fact is a line of a page. The template escapes all text; invisible characters of a model's text are made visible before.
 type fact struct {
 	Name, Text string
-	Code       bool // as it stands, in lines
+	Code       bool // preformatted
 }
 
 type button struct{ Value, Label string }
 
-// Style is the one style of all pages.
+// Style is the style of all pages.
 func (page) Style() template.CSS { return pageStyle }
 
-// respond writes the page.
 func (p page) respond(w http.ResponseWriter) error {
 	return writePage(w, p.Status, pagePolicy, p.render())
 }
 
-// linkShell is the page that every link opens. It shows a card when the person, or the script for them, asks for it.
+// linkShell is the page that every link opens. It loads the card by its script, or by a button without one.
 type linkShell struct{}
 
 var shellPage = page{
 	Title:   "Signoff",
-	Message: "This link shows one request that a person decides on, or how it was decided.",
+	Message: "This link shows one request for a decision, or its outcome.",
 	Buttons: []button{{"show", "Show"}}, Script: template.JS(shellScript), //nolint:gosec // a file of ours
 }.render()
 

@@ -7,10 +7,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// This file shows what an execution may do: capabilities, tools, policy.
-
-func showPermissions(out *api.Execution, r domain.Request) {
-	out.Capabilities = shownCapabilities(r.Capabilities)
+// addPermissions adds what an execution may do: capabilities, tools, policy.
+func addPermissions(out *api.Execution, r domain.Request) {
+	out.Capabilities = effectiveCapabilities(r.Capabilities)
 	out.Tools, out.SafeMode = r.Tools.WithDefaults(), !r.SafeModeOff
 	out.Policy = api.ExecutionPolicy{Unattended: &r.Unattended, Rules: listOrNull(r.Rules)}
 	out.Memory = api.MemorySettings{Enabled: &r.Memory}
@@ -21,8 +20,8 @@ func showPermissions(out *api.Execution, r domain.Request) {
 	}
 }
 
-// shownCapabilities names every class as it is judged, also where the request of an older server says nothing.
-func shownCapabilities(c domain.Capabilities) domain.Capabilities {
+// effectiveCapabilities returns the verdict for every class, even if the request was stored by an older server without it.
+func effectiveCapabilities(c domain.Capabilities) domain.Capabilities {
 	c.Write, c.Execute = cmp.Or(c.Write, domain.Deny), cmp.Or(c.Execute, domain.Deny)
 	c.Network, c.MCP, c.Delegate = c.Of(domain.ClassNetwork), c.Of(domain.ClassMCP), c.Of(domain.ClassDelegate)
 	return c

@@ -72,7 +72,7 @@ type stuck struct {
 	now *atomic.Bool
 }
 
-func (k stuck) Holds(ctx context.Context, _ string) error {
+func (k stuck) Check(ctx context.Context, _ string) error {
 	if k.now.Load() {
 		<-ctx.Done()
 		return ctx.Err()

@@ -2,7 +2,6 @@ package http
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"sort"
@@ -18,14 +17,13 @@ import (
 // codeHeadersTooLarge is known to this package alone.
 const codeHeadersTooLarge domain.Code = "headersTooLarge"
 
-// answers is the one table from codes to HTTP. A code that is not in here is a bug of ours wherever it turns up, and
-// is answered as [domain.CodeInternal].
+// answers is the one table from codes to HTTP. A code that is missing here is a bug, and is answered as [domain.CodeInternal].
 var answers = map[domain.Code]struct {
 	status int
 	title  string
 }{
 	domain.CodeMalformed:            {400, "The request cannot be read."},
-	domain.CodeUnauthenticated:      {401, "The request carries no API key that holds."},
+	domain.CodeUnauthenticated:      {401, "The request has no valid API key."},
 	domain.CodeForbidden:            {403, "The key may not do this."},
 	domain.CodeForeignOrigin:        {403, "Web pages of other origins are not served."},
 	domain.CodeFeatureDisabled:      {403, "The operator has switched this off."},
@@ -33,21 +31,21 @@ var answers = map[domain.Code]struct {
 	domain.CodeMethodNotAllowed:     {405, "The route does not have this method."},
 	domain.CodeNotAcceptable:        {406, "None of the accepted types can be produced."},
 	domain.CodeConflict:             {409, "The request contradicts the current state."},
-	domain.CodeStale:                {409, "The state has moved on meanwhile."},
-	domain.CodeAlreadyDecided:       {409, "The approval has been decided otherwise."},
-	domain.CodeArgumentsHash:        {409, "What was approved is not what would run."},
+	domain.CodeStale:                {409, "The state has changed meanwhile."},
+	domain.CodeAlreadyDecided:       {409, "Another decision was made about the approval."},
+	domain.CodeArgumentsHash:        {409, "The approved arguments are not those that would run."},
 	domain.CodeExecutionEnded:       {409, "The execution has ended."},
-	domain.CodeBusy:                 {409, "A turn of the execution runs."},
-	domain.CodeClosed:               {409, "The execution takes no more prompts."},
+	domain.CodeBusy:                 {409, "A turn of the execution is running."},
+	domain.CodeClosed:               {409, "The execution accepts no more prompts."},
 	domain.CodeNotInterrupted:       {409, "The execution is not interrupted."},
 	domain.CodeIdempotencyMismatch:  {409, "The idempotency key was used with another body."},
 	domain.CodeCursorBeyondHead:     {409, "The log is not that long."},
 	domain.CodeDocumentChanged:      {409, "The runbook has changed."},
-	domain.CodeNoGeneration:         {409, "These blocks do not wait for anybody."},
-	domain.CodeAlreadyAnswered:      {409, "The call has been answered otherwise."},
+	domain.CodeNoGeneration:         {409, "These blocks cannot be edited or accepted."},
+	domain.CodeAlreadyAnswered:      {409, "The call has another result already."},
 	domain.CodeApprovalExpired:      {410, "The approval has expired."},
 	domain.CodeApprovalCancelled:    {410, "The approval was withdrawn."},
-	domain.CodeCallEnded:            {410, "The call waits for its client no more."},
+	domain.CodeCallEnded:            {410, "The call no longer waits for its client."},
 	domain.CodePayloadTooLarge:      {413, "The body is too large."},
 	domain.CodeURITooLong:           {414, "The request line is too long."},
 	domain.CodeUnsupportedMedia:     {415, "The body is not plain JSON."},
@@ -58,33 +56,33 @@ var answers = map[domain.Code]struct {
 	domain.CodeUnknownAgent:         {422, "There is no such agent."},
 	domain.CodeAgentUnavailable:     {422, "The agent is not installed."},
 	domain.CodeUnknownMCPServer:     {422, "There is no such MCP server."},
-	domain.CodeNotResumable:         {422, "There is no agent session to take up."},
-	domain.CodeSandboxUnavailable:   {422, "Nothing on this server can confine commands."},
+	domain.CodeNotResumable:         {422, "There is no agent session to continue."},
+	domain.CodeSandboxUnavailable:   {422, "This server cannot isolate commands."},
 	domain.CodePathOutsideWorkspace: {422, "The path leaves the workspace."},
 	domain.CodePolicyDenied:         {422, "The execution's policy does not allow this."},
 	domain.CodeUnknownSecret:        {422, "There is no such secret."},
 	domain.CodeSecretExposed:        {422, "The request holds the value of a secret."},
 	domain.CodeTemplate:             {422, "A template cannot be rendered."},
-	domain.CodeRevisionRequired:     {428, "This needs the revision of what it is about."},
-	domain.CodeHashRequired:         {428, "Approving needs the hash of what was shown."},
+	domain.CodeRevisionRequired:     {428, "The request needs the current revision."},
+	domain.CodeHashRequired:         {428, "Approving needs the hash of the shown arguments."},
 	codeHeadersTooLarge:             {431, "The headers are too large."},
 	domain.CodeTooMany:              {429, "There is no room for more."},
 	domain.CodeInternal:             {500, "Something went wrong inside Signoff."},
 	domain.CodeStorage:              {503, "The database does not answer."},
-	domain.CodeUnavailable:          {503, "The service cannot take this now."},
+	domain.CodeUnavailable:          {503, "The service cannot accept this now."},
 	domain.CodeOverloaded:           {503, "There is no room for anything more."},
 }
 
 const (
 	retryAfter = "2" // seconds
-	// retryQueue is for a queue that is full: it moves when an execution ends, and most take minutes.
+	// retryQueue is for a full queue: it moves when an execution ends, and most take minutes.
 	retryQueue = "15"
 
-	// A problem stays small whatever the input was.
+	// maxDetailLength keeps a problem small for any input.
 	maxDetailLength = 300
 )
 
-// conflict is an error together with what it conflicts with.
+// conflict is an error with the current state of the object that it is about.
 type conflict struct {
 	error
 	approval   *api.Approval
@@ -95,8 +93,8 @@ type conflict struct {
 
 func (c *conflict) Unwrap() error { return c.error }
 
-// newProblem says err in the words of the contract. What has no code keeps its text to itself, and secrets are masked: a
-// message may quote the input, and a pointer may hold a name that the client made up.
+// newProblem converts err. It hides the text of errors without a code and masks secrets: a message may quote the input, and a pointer may
+// hold a name that the client made up.
 func newProblem(err error, requestID string, mask func(string) string) api.Problem {
 	failure := domain.FailureOf(err)
 	answer, known := answers[failure.Code]
@@ -114,7 +112,7 @@ func newProblem(err error, requestID string, mask func(string) string) api.Probl
 		RequestId: requestID,
 	}
 	if failure.Code == domain.CodeNotFound {
-		problem.Detail = "There is no such thing, or it is not yours to see." // one text, so that nobody can tell which
+		problem.Detail = "It does not exist, or this key may not see it." // one text, so that the two look alike
 		return problem
 	}
 	problem.Errors = problemDetails(err, mask)
@@ -132,9 +130,15 @@ func problemDetails(err error, mask func(string) string) *[]domain.Detail {
 	}
 	details := make([]domain.Detail, 0, len(coded.Details))
 	for _, d := range coded.Details {
+		// Masked before it is cut: the masker does not recognise half a secret.
+		pointer := strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) { // a name that the client made up can hold anything
+				return utf8.RuneError
+			}
+			return r
+		}, mask(d.Pointer))
 		details = append(details, domain.Detail{
-			// Masked before it is cut: half a secret is not known as one.
-			Pointer: shorten(printable(mask(d.Pointer)), maxDetailLength), Message: shorten(mask(d.Message), maxDetailLength),
+			Pointer: shorten(pointer, maxDetailLength), Message: shorten(mask(d.Message), maxDetailLength),
 		})
 	}
 	sort.SliceStable(details, func(i, j int) bool { return details[i].Pointer < details[j].Pointer })
@@ -142,60 +146,39 @@ func problemDetails(err error, mask func(string) string) *[]domain.Detail {
 	return &details
 }
 
-// fail answers r with a problem, and logs what the client is not told.
+// fail answers r with a problem. It logs an internal error, whose text the client does not get.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	info := infoOf(r.Context())
 	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
 		info.abandoned = true
-		panic(http.ErrAbortHandler) // who is not gone but only done with sending would read nothing at all as an empty 200
+		panic(http.ErrAbortHandler) // a client that only closed its sending side would take no response for an empty 200
 	}
 	problem := newProblem(err, info.requestID, s.masker.MaskString)
 	if problem.Status >= http.StatusInternalServerError {
 		s.log.ErrorContext(r.Context(), "request failed", "requestId", info.requestID, "error", err)
 	}
-	if info.wrote() { // a response is under way; all that is left is to break it off
+	if info.wrote() { // the response has begun, so it can only be broken off
 		panic(http.ErrAbortHandler)
 	}
 	writeProblem(w, problem)
 }
 
-// comeBack is after how many seconds it may be otherwise.
-func comeBack(code domain.Code) string {
-	switch code {
-	case domain.CodeTooMany, domain.CodeOverloaded:
-		return retryQueue
-	default:
-		return retryAfter
-	}
-}
-
 func writeProblem(w http.ResponseWriter, problem api.Problem) {
-	body, err := json.Marshal(problem)
-	if err != nil { // unreachable: strings, and JSON that came from the store
-		body = []byte(`{"type":"/openapi.yaml#internal","title":"Something went wrong inside Signoff.","status":500}`)
-	}
 	header := w.Header()
 	switch problem.Status {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="signoff"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		header.Set("Retry-After", comeBack(problem.Code))
+		header.Set("Retry-After", retryAfter)
+		if problem.Code == domain.CodeTooMany || problem.Code == domain.CodeOverloaded {
+			header.Set("Retry-After", retryQueue)
+		}
 	case http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
-		header.Set("Connection", "close") // do not read on what nobody wants
+		header.Set("Connection", "close") // do not read the rest
 	}
 	header.Set("Content-Type", "application/problem+json")
 	w.WriteHeader(problem.Status)
-	w.Write(append(body, '\n'))
-}
-
-// printable keeps out what no reader of an answer expects: a name that the client made up can hold anything.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, text)
+	w.Write(append(domain.Encode(problem), '\n'))
 }
 
 func shorten(text string, limit int) string {

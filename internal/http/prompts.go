@@ -9,29 +9,25 @@ import (
 )
 
 type promptExecution struct {
-	named
+	executionPath
 	idempotent
 	Body api.PromptExecution
 }
 
-// promptExecution takes a further prompt in. It does not wait for its turn: the events tell of that.
+// promptExecution queues a further prompt. It does not wait for its turn; events report it.
 func (s *Server) promptExecution(ctx context.Context, request promptExecution) (responder, error) {
-	id, err := domain.ParseExecutionID(request.ID)
-	if err != nil {
-		return nil, err
-	}
-	by := who(ctx)
+	by := principalOf(ctx)
 	options := request.Body.Options
-	if err := s.admission.AdmitPrompt(ctx, by, id, options, request.Key); err != nil {
+	if err := s.admission.AdmitPrompt(ctx, by, request.ID, options, request.Key); err != nil {
 		return nil, err
 	}
-	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, id, domain.QueuedPrompt{
+	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, request.ID, domain.QueuedPrompt{
 		Text: request.Body.Prompt, WhenBusy: api.Or(request.Body.WhenBusy, domain.WhenBusyEnqueue),
 		Options: options,
 	}, by.Actor, request.idempotency())
 	failpoint.Hit(failpoint.AfterHTTPPrompt)
 	if err != nil {
-		return nil, s.overExecution(ctx, id, err)
+		return nil, s.attachExecution(ctx, request.ID, err)
 	}
 	return acceptedJSON(toPrompt(prompt)).with(replayedHeader(replayed)), nil
 }

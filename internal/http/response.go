@@ -6,21 +6,21 @@ import (
 	"net/http"
 )
 
-// responder is what a request is answered with.
+// responder is the response to a request.
 type responder interface {
-	// respond writes the whole answer. An error before the first byte becomes a problem; later it breaks the connection off.
+	// respond writes the whole response. An error before the first byte becomes a problem; a later one breaks the connection off.
 	respond(w http.ResponseWriter) error
 }
 
-// responderFunc is a function that writes the whole answer.
+// responderFunc is a function that writes the whole response.
 type responderFunc func(w http.ResponseWriter) error
 
 func (f responderFunc) respond(w http.ResponseWriter) error { return f(w) }
 
-// jsonResponse is a document with its status and its headers.
+// jsonResponse is a JSON body with its status and headers.
 type jsonResponse struct {
 	status  int
-	headers map[string]string // without those that are empty
+	headers map[string]string // empty ones are not sent
 	body    any
 }
 
@@ -31,7 +31,7 @@ func createdJSON(location string, body any) jsonResponse {
 	return jsonResponse{http.StatusCreated, map[string]string{"Location": location}, body}
 }
 
-// with adds a header; an empty one is left out.
+// with adds a header. An empty one is not sent.
 func (j jsonResponse) with(name, value string) jsonResponse {
 	headers := map[string]string{name: value}
 	for name, value := range j.headers {
@@ -53,7 +53,7 @@ func (j jsonResponse) respond(w http.ResponseWriter) error {
 	return err
 }
 
-// noContent is the answer 204.
+// noContent is the response 204 with headers.
 type noContent map[string]string
 
 func (n noContent) respond(w http.ResponseWriter) error {
@@ -68,4 +68,21 @@ func setHeaders(w http.ResponseWriter, headers map[string]string) {
 			w.Header().Set(name, value)
 		}
 	}
+}
+
+// mapped converts each element of a list. The result is never nil, so that it is [] in JSON and not null.
+func mapped[S ~[]T, T, View any](list S, view func(T) View) []View {
+	out := make([]View, len(list))
+	for i, element := range list {
+		out[i] = view(element)
+	}
+	return out
+}
+
+// listed returns an empty list for nil, for the same reason.
+func listed[S ~[]T, T any](list S) S {
+	if list == nil {
+		return S{}
+	}
+	return list
 }

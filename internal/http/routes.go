@@ -24,11 +24,11 @@ func (s *Server) table() []binding {
 		on("GET /metrics", s.getMetrics),
 		on("GET /openapi.yaml", s.getDocument),
 
-		on("GET /agents", s.listAgents), // registry.go
-		on("GET /agents/{name}", s.getAgent),
-		on("GET /models", s.listModels),
-		on("GET /tools", s.listTools),
-		on("GET /settings", s.getSettings), // defaults.go
+		on("GET /agents", s.registry.listAgents), // registry.go
+		on("GET /agents/{name}", s.registry.getAgent),
+		on("GET /models", s.registry.listModels),
+		on("GET /tools", s.registry.listTools),
+		on("GET /settings", s.registry.getSettings),
 
 		on("POST /executions", s.createExecution), // executions.go
 		on("GET /executions", s.listExecutions),
@@ -52,41 +52,41 @@ func (s *Server) table() []binding {
 		on("GET /approvals", s.listApprovals), // approvals.go
 		on("GET /approvals/{id}", s.getApproval),
 		on("POST /approvals/{id}", s.decideApproval),
-		on("POST /approvals/{id}/links", s.createApprovalLink), // links.go
-		on("GET /approve/{token}", s.showApprovalPage),
-		on("POST /approve/{token}", s.decideByLink),
+		on("POST /approvals/{id}/links", s.links.create), // links.go
+		on("GET /approve/{token}", s.links.open),
+		on("POST /approve/{token}", s.links.decide),
 
-		on("GET /permission-rules", s.listPermissionRules), // rules.go
-		on("POST /permission-rules", s.createPermissionRule),
-		on("GET /permission-rules/{id}", s.getPermissionRule),
-		on("DELETE /permission-rules/{id}", s.revokePermissionRule),
-		on("POST /policy/evaluate", s.evaluatePolicy),
+		on("GET /permission-rules", s.rules.list), // rules.go
+		on("POST /permission-rules", s.rules.create),
+		on("GET /permission-rules/{id}", s.rules.get),
+		on("DELETE /permission-rules/{id}", s.rules.revoke),
+		on("POST /policy/evaluate", s.rules.evaluate),
 
 		on("GET /audit", s.listAudit),                  // audit.go
 		on("GET /memory/{scope}", s.getMemory),         // memory.go
 		on("PUT /memory/{scope}", s.putMemory),         // memory.go
 		on("POST /templates/render", s.renderTemplate), // templates.go
 
-		on("GET /webhooks", s.listWebhooks), // webhooks.go
-		on("POST /webhooks", s.createWebhook),
-		on("GET /webhooks/{id}", s.getWebhook),
-		on("DELETE /webhooks/{id}", s.deleteWebhook),
-		on("POST /webhooks/{id}/enable", s.enableWebhook),
-		on("POST /webhooks/{id}/rotate-secret", s.rotateWebhookSecret),
-		on("POST /webhooks/{id}/test", s.testWebhook),
-		on("GET /webhooks/{id}/deliveries", s.listWebhookDeliveries),
-		on("POST /webhooks/{id}/deliveries/{deliveryId}/redeliver", s.redeliver),
+		on("GET /webhooks", s.webhooks.list), // webhooks.go
+		on("POST /webhooks", s.webhooks.create),
+		on("GET /webhooks/{id}", s.webhooks.get),
+		on("DELETE /webhooks/{id}", s.webhooks.delete),
+		on("POST /webhooks/{id}/enable", s.webhooks.enable),
+		on("POST /webhooks/{id}/rotate-secret", s.webhooks.rotateSecret),
+		on("POST /webhooks/{id}/test", s.webhooks.test),
+		on("GET /webhooks/{id}/deliveries", s.webhooks.deliveries),
+		on("POST /webhooks/{id}/deliveries/{deliveryId}/redeliver", s.webhooks.redeliver),
 	}
 }
 
-// binding is an operation and what makes its handler.
+// binding is an operation and the constructor of its handler.
 type binding struct {
 	route   string // "METHOD /pattern"
 	handler func(s *Server, o *contract.Operation) (http.HandlerFunc, error)
 }
 
-// on binds an operation to the method that answers it. In the handler the sender is asked for first, so that nobody without a key learns
-// anything about the input.
+// on binds an operation to the method that answers it. The handler authenticates first, so that a sender without a key learns nothing about
+// the input.
 func on[Request any](route string, answer func(context.Context, Request) (responder, error)) binding {
 	return binding{route, func(s *Server, o *contract.Operation) (http.HandlerFunc, error) {
 		reader, err := contract.NewReader[Request](o)
@@ -101,7 +101,7 @@ func on[Request any](route string, answer func(context.Context, Request) (respon
 			if err != nil {
 				return nil, err
 			}
-			if err := s.plainKey(r); err != nil {
+			if err := s.refuseSecretKey(r); err != nil {
 				return nil, err
 			}
 			if err := reader.Body(w, r, &request); err != nil {
@@ -124,10 +124,10 @@ func (s *Server) answering(answer func(w http.ResponseWriter, r *http.Request) (
 	}
 }
 
-// routes is the way of a request.
+// routes returns the router with all layers.
 func (s *Server) routes() (chi.Router, error) {
 	router := chi.NewRouter()
-	router.Use(s.observe, takeHead, s.guard)
+	router.Use(s.observe, headAsGet, s.protect)
 	router.NotFound(func(w http.ResponseWriter, r *http.Request) {
 		s.fail(w, r, domain.Errorf(domain.CodeNotFound, "There is no such route."))
 	})

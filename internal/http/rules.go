@@ -5,48 +5,55 @@ import (
 	"time"
 
 	"signoff/api"
+	"signoff/internal/admission"
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
 
-type listPermissionRules struct {
+// RuleReader reads permission rules. A rule of another tenant is domain.CodeNotFound.
+type RuleReader interface {
+	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
+	PermissionRules(ctx context.Context, tenant domain.TenantID, filter store.RuleFilter) (store.Page[domain.PermissionRule], error)
+}
+
+// ruleHandlers answer the routes of permission rules and the dry run of the policy.
+type ruleHandlers struct {
+	reader    RuleReader
+	approvals Approvals
+	admission *admission.Admission
+}
+
+type listRules struct {
 	ExecutionID domain.ExecutionID   `query:"executionId"`
 	Scope       domain.RememberScope `query:"scope"`
 	Ended       bool                 `query:"ended"`
 	paged
 }
 
-// listPermissionRules shows a page, the newest first.
-func (s *Server) listPermissionRules(ctx context.Context, request listPermissionRules) (responder, error) {
-	page, err := s.reader.PermissionRules(ctx, who(ctx).Tenant, store.RuleFilter{
+// list returns a page, newest first.
+func (h ruleHandlers) list(ctx context.Context, request listRules) (responder, error) {
+	page, err := h.reader.PermissionRules(ctx, principalOf(ctx).Tenant, store.RuleFilter{
 		Execution: request.ExecutionID, Scope: request.Scope, IncludeEnded: request.Ended, Cursor: request.Cursor, Limit: request.Limit,
 	})
-	if err != nil {
-		return nil, err
-	}
-	items := make([]api.PermissionRule, len(page.Items))
-	for i, rule := range page.Items {
-		items[i] = toRule(rule)
-	}
-	return okJSON(api.PermissionRulePage{Items: items, NextCursor: textOrNull(page.Next)}), nil
+	return okJSON(api.PermissionRulePage{Items: mapped(page.Items, toRule), NextCursor: textOrNull(page.Next)}), err
 }
 
-// getPermissionRule shows one, also when it holds no more.
-func (s *Server) getPermissionRule(ctx context.Context, request named) (responder, error) {
-	rule, err := s.reader.PermissionRule(ctx, who(ctx).Tenant, request.ID)
+// get returns one rule, even if it is revoked or expired.
+func (h ruleHandlers) get(ctx context.Context, request namedPath) (responder, error) {
+	rule, err := h.reader.PermissionRule(ctx, principalOf(ctx).Tenant, request.ID)
 	return okJSON(toRule(rule)), err
 }
 
-type createPermissionRule struct {
+type createRule struct {
 	Key  string `header:"Idempotency-Key"`
 	Body api.CreatePermissionRule
 }
 
-// createPermissionRule writes a rule that is not a remembered decision.
-func (s *Server) createPermissionRule(ctx context.Context, request createPermissionRule) (responder, error) {
-	by, body := who(ctx), request.Body
+// create stores a rule that no decision left behind.
+func (h ruleHandlers) create(ctx context.Context, request createRule) (responder, error) {
+	by, body := principalOf(ctx), request.Body
 	rule := domain.PermissionRule{
 		Tenant: by.Tenant, Scope: body.Scope, Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")),
 		Effect: body.Effect, Matcher: body.Matcher, By: by.Actor,
@@ -54,20 +61,16 @@ func (s *Server) createPermissionRule(ctx context.Context, request createPermiss
 	if body.ExpiresAt != nil {
 		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
 	}
-	if err := s.admission.Literal("/matcher", rule.Matcher); err != nil {
+	if err := h.admission.RefuseSecrets("/matcher", rule.Matcher); err != nil {
 		return nil, err
 	}
-	rule, replayed, err := s.approvals.CreateRule(ctx, rule, request.Key, audit.ByAPI)
-	if err != nil {
-		return nil, err
-	}
-	return createdJSON("/permission-rules/"+rule.ID, toRule(rule)).with(replayedHeader(replayed)), nil
+	rule, replayed, err := h.approvals.CreateRule(ctx, rule, request.Key, audit.ByAPI)
+	return createdJSON("/permission-rules/"+rule.ID, toRule(rule)).with(replayedHeader(replayed)), err
 }
 
-// revokePermissionRule ends a rule.
-func (s *Server) revokePermissionRule(ctx context.Context, request named) (responder, error) {
-	by := who(ctx)
-	rule, err := s.approvals.RevokeRule(ctx, by.Tenant, request.ID, by.Actor, audit.ByAPI)
+func (h ruleHandlers) revoke(ctx context.Context, request namedPath) (responder, error) {
+	by := principalOf(ctx)
+	rule, err := h.approvals.RevokeRule(ctx, by.Tenant, request.ID, by.Actor, audit.ByAPI)
 	return okJSON(toRule(rule)), err
 }
 
@@ -75,13 +78,13 @@ type evaluatePolicy struct {
 	Body api.EvaluatePolicy
 }
 
-// evaluatePolicy is the dry run.
-func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (responder, error) {
-	evaluation, err := s.admission.AdmitEvaluation(who(ctx), request.Body)
+// evaluate is the dry run.
+func (h ruleHandlers) evaluate(ctx context.Context, request evaluatePolicy) (responder, error) {
+	evaluation, err := h.admission.AdmitEvaluation(principalOf(ctx), request.Body)
 	if err != nil {
 		return nil, err
 	}
-	judgement, call, err := s.approvals.Evaluate(ctx, evaluation)
+	judgement, call, err := h.approvals.Evaluate(ctx, evaluation)
 	if err != nil {
 		return nil, err
 	}
@@ -89,8 +92,6 @@ func (s *Server) evaluatePolicy(ctx context.Context, request evaluatePolicy) (re
 	decision.Warnings = listed(approvals.RequestWarnings(evaluation.Request))
 	return okJSON(decision), nil
 }
-
-// ——— out ———
 
 func toRule(r domain.PermissionRule) api.PermissionRule {
 	return api.PermissionRule{
@@ -111,16 +112,4 @@ func toPolicyDecision(j approvals.Judgement, call domain.ToolCall) api.PolicyDec
 		out.Trace = append(out.Trace, api.PolicyStep{Step: step.Number, Name: step.Name, Applied: step.Applied, Detail: step.Detail})
 	}
 	return out
-}
-
-// listed is a list that is empty rather than missing.
-func listed[S ~[]T, T any](list S) S {
-	if list == nil {
-		return S{}
-	}
-	return list
-}
-
-func toTool(t ToolInfo) api.Tool {
-	return api.Tool{Name: t.Name, Version: t.Version, Class: t.Class, Description: t.Description, Schema: t.Schema}
 }

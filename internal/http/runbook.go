@@ -7,15 +7,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// This file shows the runbook of an execution.
-
-func showRunbook(out *api.Execution, r domain.Request) {
+// addRunbook adds the runbook of an execution.
+func addRunbook(out *api.Execution, r domain.Request) {
 	out.Kind = cmp.Or(r.Kind, domain.KindAgent)
 	out.Block = r.Block
-	out.ContextFrom = []string{}
-	for _, id := range r.ContextFrom {
-		out.ContextFrom = append(out.ContextFrom, string(id))
-	}
+	out.ContextFrom = mapped(r.ContextFrom, func(id domain.ExecutionID) string { return string(id) })
 	out.OutputsFrom = map[string]string{}
 	for name, id := range r.OutputsFrom {
 		out.OutputsFrom[name] = string(id)
@@ -59,15 +55,9 @@ func toGeneration(g domain.Generation) api.Generation {
 	}
 }
 
-// generationSummary is a generation in short, nil where there is none.
 func generationSummary(g *domain.Generation) *api.GenerationSummary {
 	if g == nil {
 		return nil
 	}
 	return &api.GenerationSummary{Number: g.Number, State: g.State}
-}
-
-// asksClient tells whether an execution can have calls that its client is to run.
-func asksClient(request domain.Request) bool {
-	return request.Kind == domain.KindAssistant || len(request.ClientTools) > 0
 }

@@ -87,7 +87,7 @@ func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 // TestAnOldRequestIsShownAsItIsJudged: one that was stored before there were these classes.
 func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 	old := domain.Request{Capabilities: domain.Capabilities{Read: domain.Allow, Execute: domain.Ask}}
-	shown := toExecution(domain.Execution{Request: old}, waiting{}).Capabilities
+	shown := toExecution(domain.Execution{Request: old}, openQuestions{}).Capabilities
 	for class, got := range map[domain.Class]api.CapabilityVerdict{
 		domain.ClassRead: shown.Read, domain.ClassWrite: shown.Write, domain.ClassExecute: shown.Execute,
 		domain.ClassNetwork: shown.Network, domain.ClassMCP: shown.MCP, domain.ClassDelegate: shown.Delegate,

@@ -1,4 +1,4 @@
-// Asks for the card as the button does, and puts it in the place of the button. Where that fails, the button is still there.
+// Loads the card as the button does, and replaces the button by it. If that fails, the button remains.
 const body = new URLSearchParams({ decision: "show" });
 fetch(location.href, { method: "POST", body, credentials: "omit", cache: "no-store" }).then(async (answer) => {
   if (!answer.headers.get("Content-Type")?.startsWith("text/html")) return;

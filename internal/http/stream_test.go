@@ -234,7 +234,7 @@ func TestDrain(t *testing.T) {
 	h.server.Drain()
 	h.server.Drain()
 	frames := stream.all()
-	if len(frames) < 2 || frames[len(frames)-2].retry == "" || !strings.Contains(frames[len(frames)-1].comment, "come back") {
+	if len(frames) < 2 || frames[len(frames)-2].retry == "" || !strings.Contains(frames[len(frames)-1].comment, "reconnect") {
 		t.Errorf("the stream ends with %v", frames)
 	}
 	if a := <-polled; a.want(200).get("endedAt") != nil {
@@ -327,7 +327,7 @@ func (anyone) Verify(context.Context, string) (keys.Principal, error) {
 	return keys.Principal{Actor: domain.Actor{KeyID: "k"}, Scopes: everyScope()}, nil
 }
 
-func (a anyone) Holds(context.Context, string) error {
+func (a anyone) Check(context.Context, string) error {
 	if a.broken != nil && a.broken.Load() {
 		panic("boom")
 	}
@@ -377,7 +377,7 @@ func (b *bubble) streams() int {
 }
 
 // taken is how many connections were taken over and are open.
-func (b *bubble) taken() int {
+func (b *bubble) hijacked() int {
 	_, taken := b.server.streams.Count()
 	return taken
 }
@@ -545,7 +545,7 @@ func TestARevokedKeyGetsNoFurtherEvent(t *testing.T) {
 		}
 		close(b.keys.revoked)
 		b.say("secret")
-		if got := said(); !strings.Contains(got, "does not hold any more") || strings.Contains(got, "message.delta") {
+		if got := said(); !strings.Contains(got, "is no longer valid") || strings.Contains(got, "message.delta") {
 			t.Errorf("%q", got)
 		}
 		connection.Close()

@@ -10,8 +10,8 @@ type renderTemplate struct {
 	Body api.RenderTemplate
 }
 
-// renderTemplate shows what would become of a template.
+// renderTemplate renders a template with the variables of the request.
 func (s *Server) renderTemplate(ctx context.Context, request renderTemplate) (responder, error) {
-	shown, err := s.admission.RenderTemplate(ctx, who(ctx), request.Body)
-	return okJSON(shown), err
+	rendered, err := s.admission.RenderTemplate(ctx, principalOf(ctx), request.Body)
+	return okJSON(rendered), err
 }

@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"maps"
 	"time"
 
 	"signoff/api"
@@ -10,10 +9,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// This file is where the contract's shapes and the domain's differ: first what comes in, then what goes out. Where they are equal, the
-// contract's type is the domain's; api/codegen.overlay.yaml lists these.
-
-// ——— in ———
+// This file converts between types of the contract and of the domain that differ: first requests, then responses. Types that are equal are
+// one type; api/codegen.overlay.yaml lists them.
 
 func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
 	answer := approvals.Answer{
@@ -29,18 +26,18 @@ func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
 	return answer, toRemember(body.Remember, &answer)
 }
 
-// globalRuleSeconds is how long a rule for all executions holds where its maker does not say: what was remembered at
-// three in the morning is not to hold for ever.
+// globalRuleSeconds is the default lifetime of a remembered rule for all executions: a decision at three in the morning should not hold
+// for ever.
 const globalRuleSeconds = 30 * 24 * 3600
 
-// toRemember reads which rule a decision leaves behind; nil: none.
+// toRemember reads the rule that a decision should leave behind; a nil choice is none.
 func toRemember(choice *api.RememberChoice, answer *approvals.Answer) error {
 	if choice == nil {
 		return nil
 	}
 	answer.Remember, answer.PreviewID = choice.Scope, choice.PreviewID
 	if answer.Remember == domain.RememberOnce && choice.ExpiresInSeconds != nil {
-		return domain.Invalid("/remember/expiresInSeconds", "What is decided once leaves no rule behind that could expire.")
+		return domain.Invalid("/remember/expiresInSeconds", "A decision for once leaves no rule behind that could expire.")
 	}
 	seconds := api.Or(choice.ExpiresInSeconds, 0)
 	if seconds == 0 && answer.Remember == domain.RememberGlobal {
@@ -52,9 +49,7 @@ func toRemember(choice *api.RememberChoice, answer *approvals.Answer) error {
 	return nil
 }
 
-// ——— out ———
-
-func toExecution(e domain.Execution, waits waiting) api.Execution {
+func toExecution(e domain.Execution, open openQuestions) api.Execution {
 	r := e.Request
 	out := api.Execution{
 		Id:                     string(e.ID),
@@ -76,30 +71,29 @@ func toExecution(e domain.Execution, waits waiting) api.Execution {
 		Debug:                  r.Debug,
 		AgentSession:           textOrNull(e.AgentSession),
 		WorkingDirectory:       r.WorkingDirectory,
-		Metadata:               map[string]string{},
+		Metadata:               r.Metadata,
 		Turn:                   e.Turn,
 		Progress:               api.Progress{Rounds: e.Rounds, MaxIterations: r.MaxIterations},
 		Usage:                  e.Usage,
 		Output:                 toOutput(e.Output),
 		PendingApprovals:       []api.ApprovalSummary{},
-		PendingToolCalls:       []api.ClientCallSummary{},
-		Generation:             generationSummary(waits.generation),
+		PendingToolCalls:       mapped(open.calls, toCallSummary),
+		Generation:             generationSummary(open.generation),
 		LastSeq:                e.LastSeq,
 		CreatedAt:              api.Time(e.Created),
 		UpdatedAt:              api.Time(e.Updated),
 		EndedAt:                timeOrNull(e.Ended),
 		CreatedBy:              e.ByKey,
 	}
-	showPermissions(&out, r)
-	maps.Copy(out.Metadata, r.Metadata)
-	showRunbook(&out, r)
-	for _, a := range waits.approvals {
+	if out.Metadata == nil {
+		out.Metadata = map[string]string{}
+	}
+	addPermissions(&out, r)
+	addRunbook(&out, r)
+	for _, a := range open.approvals {
 		if a.Status == domain.ApprovalPending {
 			out.PendingApprovals = append(out.PendingApprovals, toSummary(a))
 		}
-	}
-	for _, call := range waits.calls {
-		out.PendingToolCalls = append(out.PendingToolCalls, toCallSummary(call))
 	}
 	return out
 }
@@ -120,16 +114,6 @@ func toPrompt(p domain.QueuedPrompt) api.Prompt {
 		out.Edits = &p.Edit.Generation
 	}
 	return out
-}
-
-func toDebugMessages(messages []domain.DebugMessage) []api.DebugMessage {
-	items := make([]api.DebugMessage, len(messages))
-	for i, m := range messages {
-		items[i] = api.DebugMessage{
-			N: m.N, Time: api.Time(m.Time), Direction: m.Direction, Message: m.Message, Bytes: m.Bytes,
-		}
-	}
-	return items
 }
 
 func toOutput(o *domain.Output) *api.Output {
@@ -162,7 +146,7 @@ func toApproval(a domain.Approval) api.Approval {
 	}
 }
 
-// toIsolation tells what confines a call. Nothing has ever confined those of an external agent; older rows do not say it.
+// toIsolation returns the isolation of a call. Calls of an external agent never had one, although older rows do not say so.
 func toIsolation(a domain.Approval) *domain.Isolation {
 	if a.Isolation == nil && a.Kind == domain.ApprovalAgentPermission {
 		return &domain.Isolation{Name: domain.IsolationNone}
@@ -170,8 +154,7 @@ func toIsolation(a domain.Approval) *domain.Isolation {
 	return a.Isolation
 }
 
-// optionsNote tells whose memory an option speaks of: who reads "always" beside a button of Signoff thinks of Signoff's,
-// and would look there for the rule to take it back.
+// optionsNote explains whose memory an option refers to. A person who reads "always" in Signoff would look for a rule of Signoff to revoke.
 func optionsNote(options json.RawMessage) *string {
 	for _, option := range approvals.Options(options) {
 		if option.Kind == domain.OptionAllowAlways || option.Kind == domain.OptionRejectAlways {
@@ -192,24 +175,6 @@ func toDecision(d *domain.Decision) *api.Decision {
 		Resolution: textOrNull(d.Resolution),
 		DecidedBy:  d.By,
 	}
-}
-
-func toAgent(a AgentInfo) api.Agent {
-	return api.Agent{
-		Name: a.Name, Type: domain.SourceACP, Description: a.Description, Available: a.Available,
-		Reason: textOrNull(a.Reason), Version: textOrNull(a.Version), Mode: textOrNull(a.Mode),
-	}
-}
-
-func toModel(m ModelInfo) api.Model {
-	out := api.Model{
-		Name: m.Name, Provider: m.Provider, Model: m.Model, Default: m.Default,
-		Available: m.Available, Reason: textOrNull(m.Reason),
-	}
-	if m.ContextWindow > 0 {
-		out.ContextWindow = &m.ContextWindow
-	}
-	return out
 }
 
 func textOrNull[Text ~string](text Text) *Text {

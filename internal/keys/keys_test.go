@@ -165,7 +165,7 @@ func TestARevocationIsSeenWithinFiveSecondsAndAQueryIsNotMadePerRequest(t *testi
 				t.Fatal(err)
 			}
 		}
-		if err := v.Holds(t.Context(), key.ID); err != nil {
+		if err := v.Check(t.Context(), key.ID); err != nil {
 			t.Error(err)
 		}
 		if s.reads != 1 {
@@ -176,7 +176,7 @@ func TestARevocationIsSeenWithinFiveSecondsAndAQueryIsNotMadePerRequest(t *testi
 		if _, err := v.Verify(t.Context(), token); domain.CodeOf(err) != domain.CodeUnauthenticated {
 			t.Errorf("five seconds after the revocation: %v", err)
 		}
-		if err := v.Holds(t.Context(), key.ID); domain.CodeOf(err) != domain.CodeUnauthenticated {
+		if err := v.Check(t.Context(), key.ID); domain.CodeOf(err) != domain.CodeUnauthenticated {
 			t.Errorf("a stream five seconds after the revocation: %v", err)
 		}
 	})

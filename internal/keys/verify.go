@@ -82,8 +82,8 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	}, nil
 }
 
-// Holds reports whether a key that was verified before is still valid: long streams ask again from time to time.
-func (v *Verifier) Holds(ctx context.Context, id string) error {
+// Check reports whether a key that was verified before is still valid: long streams ask again from time to time.
+func (v *Verifier) Check(ctx context.Context, id string) error {
 	key, known, err := v.key(ctx, id)
 	if err == nil && (!known || over(key)) {
 		err = refused()

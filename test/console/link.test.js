@@ -57,7 +57,7 @@ test("a link that does not hold says so", () =>
     v.expect(/404/);
     const page = await v.tab();
     await page.goto(`${server.url}/approve/unknown`);
-    await reads(page.locator("h1"), /does not hold/);
+    await reads(page.locator("h1"), /not valid/);
   }));
 
 test("the console's card marks the same look-alikes", () =>

@@ -168,7 +168,7 @@ test("the server's word on when to come back counts, for that pause", async () =
     { pieces: ["retry: 2345\n\n", event(1), cut] },
     problem(503, "unavailable", { "Retry-After": "7" }),
     problem(503, "unavailable"),
-    { pieces: ["retry: 2000\n\n", event(2), "retry: 2500\n\n: the server is stopping, come back in a moment\n\n"] },
+    { pieces: ["retry: 2000\n\n", event(2), "retry: 2500\n\n: the server is stopping, reconnect in a moment\n\n"] },
     { pieces: [end(3)] },
   );
   assert.deepEqual(await collect(client.events(id, { backoff })), [1, 2, 3]);

@@ -6,12 +6,12 @@ import (
 	"signoff/internal/events"
 )
 
-// Follower is what a stream reads: the log of one execution, or of all.
+// Follower reads the log of one execution, or of all.
 type Follower interface {
-	// Next returns what is new; nothing where there is nothing. Then Notified tells when to ask again.
+	// Next returns the new frames. If there are none, Notified receives when there may be some.
 	Next(ctx context.Context) ([]events.Frame, error)
 	Notified() <-chan struct{}
-	Live() bool  // history is over
-	Ended() bool // nothing will be new any more
+	Live() bool  // the history has been read
+	Ended() bool // there will be no new frames
 	Close()
 }

@@ -10,17 +10,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Keys tells whether a key that was good still is. A key that is not is domain.CodeUnauthenticated.
+// Keys checks that a verified key is still valid. An invalid one is domain.CodeUnauthenticated.
 type Keys interface {
-	Holds(ctx context.Context, keyID string) error
+	Check(ctx context.Context, keyID string) error
 }
 
-// Config is what a hub is made of.
+// Config configures a hub.
 type Config struct {
 	Keys     Keys
 	Logger   *slog.Logger
-	Max      int                                // how many streams may be open at once
-	Panicked func(requestID string, reason any) // is told of a panic in a stream that goes on without its handler
+	Max      int                                // open streams at once
+	Panicked func(requestID string, reason any) // is called for a panic in a stream that has left its handler
 }
 
 // Hub holds the streams of a server.
@@ -31,7 +31,7 @@ type Hub struct {
 	panicked func(requestID string, reason any)
 
 	open      atomic.Int64
-	taken     connections
+	hijacked  connections
 	draining  chan struct{} // closed by Drain
 	drain     sync.Once
 	sent, cut prometheus.Counter
@@ -45,7 +45,7 @@ func NewHub(config Config) *Hub {
 			Name: "signoff_http_events_sent_total", Help: "Events sent on streams.",
 		}),
 		cut: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "signoff_http_streams_cut_total", Help: "Streams that ended because the client did not read.",
+			Name: "signoff_http_streams_cut_total", Help: "Streams that were cut off because the client did not read.",
 		}),
 	}
 }
@@ -53,14 +53,14 @@ func NewHub(config Config) *Hub {
 // Collectors are the metrics of the streams.
 func (h *Hub) Collectors() []prometheus.Collector {
 	return []prometheus.Collector{h.sent, h.cut, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "signoff_http_streams", Help: "Event streams that are open now.",
+		Name: "signoff_http_streams", Help: "Open event streams.",
 	}, func() float64 { return float64(h.open.Load()) })}
 }
 
-// Count is how many streams are open, and how many of them have taken their connection over from net/http.
-func (h *Hub) Count() (open, taken int) { return int(h.open.Load()), h.taken.count() }
+// Count returns the number of open streams, and how many of them have hijacked their connection.
+func (h *Hub) Count() (open, hijacked int) { return int(h.open.Load()), h.hijacked.count() }
 
-// UntilEnd waits until a follower has come to its end, the time is over or the hub drains. Waiting costs no query.
+// UntilEnd waits until a follower has ended, the time is over or the hub drains. Waiting costs no query.
 func (h *Hub) UntilEnd(ctx context.Context, follower Follower, limit time.Duration) error {
 	over := time.NewTimer(limit)
 	defer over.Stop()
@@ -86,10 +86,10 @@ func (h *Hub) UntilEnd(ctx context.Context, follower Follower, limit time.Durati
 	}
 }
 
-// Drain ends all streams with a hint to come back, and all waits. Streams that are opened from then on end in the same way.
+// Drain ends all streams with a hint to reconnect, and all waits. Later streams end in the same way.
 func (h *Hub) Drain() { h.drain.Do(func() { close(h.draining) }) }
 
-// IsDraining tells whether Drain was called.
+// IsDraining reports whether Drain was called.
 func (h *Hub) IsDraining() bool {
 	select {
 	case <-h.draining:
@@ -99,5 +99,5 @@ func (h *Hub) IsDraining() bool {
 	}
 }
 
-// Shutdown waits for the streams that have taken their connection over: net/http does not. When ctx ends it cuts off those that are left.
-func (h *Hub) Shutdown(ctx context.Context) error { return h.taken.shutdown(ctx) }
+// Shutdown waits for the streams with a hijacked connection, which net/http does not do. When ctx ends, it cuts the remaining ones off.
+func (h *Hub) Shutdown(ctx context.Context) error { return h.hijacked.shutdown(ctx) }

@@ -3,13 +3,13 @@ package stream
 import "time"
 
 const (
-	// FrameTimeout cuts a client that does not read. It resumes by id when it comes back, so nothing is lost, and
-	// nothing is buffered for it meanwhile.
+	// FrameTimeout cuts off a client that does not read. The client resumes by id when it reconnects, so it misses nothing, and the server
+	// buffers nothing for it.
 	FrameTimeout = 10 * time.Second
-	// HeartbeatEvery keeps proxies from closing a quiet stream, and finds clients that went away unseen.
+	// HeartbeatEvery keeps proxies from closing a quiet stream, and detects clients that have vanished.
 	HeartbeatEvery = 15 * time.Second
-	// MaxWrite bounds what must pass within FrameTimeout, so that a slow line is not taken for a dead one.
+	// MaxWrite bounds the bytes of one write, so that a slow connection can take them within FrameTimeout.
 	MaxWrite = 64 << 10
-	// QuietAfter is how long nothing was sent before a stream counts as quiet.
+	// QuietAfter is the time without a write after which a stream counts as quiet.
 	QuietAfter = 250 * time.Millisecond
 )

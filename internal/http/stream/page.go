@@ -8,18 +8,18 @@ import (
 	"signoff/internal/events"
 )
 
-// MaxPage is about how large a page gets in bytes, however many events the client asks for.
+// MaxPage is the approximate limit of a page in bytes, for any number of events.
 const MaxPage = 1 << 20
 
-// Page is a part of a log, byte for byte as the stream would send it.
+// Page is a part of a log, in the same bytes as the stream would send.
 type Page struct {
 	frames []events.Frame
 	more   bool
 }
 
-// ReadPage takes at most limit frames, and at most about as many as make a page.
+// ReadPage reads at most limit frames, and at most about [MaxPage] bytes.
 func ReadPage(ctx context.Context, follower Follower, limit int) (page Page, err error) {
-	for size := 0; len(page.frames) <= limit; { // one more tells that there is a next page
+	for size := 0; len(page.frames) <= limit; { // one more shows that there is a next page
 		if size > MaxPage {
 			page.more = true
 			return page, nil
@@ -36,15 +36,15 @@ func ReadPage(ctx context.Context, follower Follower, limit int) (page Page, err
 	return Page{frames: page.frames[:limit], more: true}, nil
 }
 
-// Send writes the bytes that the log encoded.
+// Send writes the page.
 func (p Page) Send(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", "application/json")
 	_, err := w.Write(append(p.appendTo(nil), "}\n"...))
 	return err
 }
 
-// SendWithCursor also says where the page ends, also where nothing follows yet: there is always a way to go on. An empty page ends where it began;
-// an empty begin is the beginning of everything.
+// SendWithCursor also writes the cursor of the page's end, so that a client can continue later even from the last page. An empty page
+// ends at begin; an empty begin is the beginning of the log.
 func (p Page) SendWithCursor(w http.ResponseWriter, begin string) error {
 	body := append(p.appendTo(nil), `,"cursor":`...)
 	switch {
@@ -60,7 +60,7 @@ func (p Page) SendWithCursor(w http.ResponseWriter, begin string) error {
 	return err
 }
 
-// appendTo writes the items and the cursor of the next page. The brace is left open.
+// appendTo appends the items and the cursor of the next page, without the closing brace.
 func (p Page) appendTo(body []byte) []byte {
 	body = append(body, `{"items":[`...)
 	for i, frame := range p.frames {

@@ -6,41 +6,41 @@ import (
 	"time"
 )
 
-// Serve runs until the terminal event, until the client goes away or stops reading, or until the server drains. Only the
-// first has anything to do with the execution; after the others it goes on, and the client may resume. It tells whether the client went away
-// before the end. A stream that has become quiet goes on after Serve has returned, see takeover.go.
+// Serve runs until the terminal event, until the client disconnects or stops reading, or until the server drains. The end of a stream does not
+// end the execution, and the client may resume. Serve reports whether the client disconnected before the end. A quiet stream
+// continues after Serve has returned, see hijack.go.
 func (t *Stream) Serve(w http.ResponseWriter) (abandoned bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // nginx would hold frames back
-	if t.mayMove {
-		w.Header().Set("Connection", "close") // or the client sends its next request into the end of a connection that was taken over
+	if t.canHijack {
+		w.Header().Set("Connection", "close") // or the client sends its next request on a hijacked connection
 	}
 	w.WriteHeader(http.StatusOK)
 	if t.request.HeadOnly {
 		t.Close()
 		return false
 	}
-	t.line = reply{http.NewResponseController(w), w}
-	t.hint()
-	t.spoke = time.Now()
+	t.out = responseWriter{http.NewResponseController(w), w}
+	t.addRetryHint()
+	t.lastWrite = time.Now()
 	err := t.run()
 	if errors.Is(err, errQuiet) {
-		if t.takeOver(w) {
+		if t.hijack(w) {
 			return false
 		}
 		err = t.run()
 	}
 	t.Close()
-	return t.lost(err)
+	return t.isAbandoned(err)
 }
 
-// reply is the line through net/http.
-type reply struct {
+// responseWriter writes through net/http.
+type responseWriter struct {
 	*http.ResponseController
 	w http.ResponseWriter
 }
 
-func (r reply) send(data []byte) error {
+func (r responseWriter) send(data []byte) error {
 	if _, err := r.w.Write(data); err != nil {
 		return err
 	}

@@ -19,30 +19,30 @@ type Stream struct {
 	hub      *Hub
 	request  Request
 	follower Follower
-	synced   func(last string) string // the data of the mark between history and what is live; nil: it was sent
+	synced   func(last string) string // the data of the event between history and live events; nil: it was sent
 
-	line     line
-	mayMove  bool      // the line is that of net/http, and has chunks on it alone: not HTTP/1.0, not HTTP/2
-	deadline time.Time // of the line
-	spoke    time.Time // when something was last sent
-	buffer   bytes.Buffer
-	last     string // the id of the last frame in the buffer or sent; empty: there was none
+	out       writer
+	canHijack bool      // the response is written by net/http, in chunks on its own connection: not HTTP/1.0, not HTTP/2
+	deadline  time.Time // of writes
+	lastWrite time.Time
+	buffer    bytes.Buffer
+	last      string // the id of the last frame in the buffer or sent; empty: there was none
 }
 
 // Request is the request that a stream answers.
 type Request struct {
-	Context  context.Context // it ends when the client goes away
-	ID       string          // in the log
-	KeyID    string          // of the sender: its stream ends when the key does
-	Chunked  bool            // an answer without a length comes in chunks: not HTTP/1.0, not HTTP/2
+	Context  context.Context // it ends when the client disconnects
+	ID       string          // for the log
+	KeyID    string          // of the sender: the stream ends with the key
+	Chunked  bool            // a response of unknown length is sent in chunks: not HTTP/1.0, not HTTP/2
 	HeadOnly bool            // the client wants no body
-	// Detach is called when the stream goes on without the handler of the request. The function that it returns is called when the stream
-	// ends, and must not keep the request.
+	// Detach is called when the stream leaves the handler of the request. The stream calls the returned function at its end; that function
+	// must not keep the request.
 	Detach func() (ended func(abandoned bool))
 }
 
-// Open takes one of the places that there are for streams. Without a place it is domain.CodeUnavailable, and follow is not called. Synced
-// returns the data of the mark between history and live events, by the id of the last event before it; empty: there was none.
+// Open opens a stream. If too many are open, it returns domain.CodeUnavailable and does not call follow. Synced returns the data of the event
+// between history and live events, given the id of the last event before it; empty: there was none.
 func (h *Hub) Open(request Request, follow func() (Follower, error), synced func(last string) string) (*Stream, error) {
 	if h.open.Add(1) > h.max {
 		h.open.Add(-1)
@@ -53,56 +53,56 @@ func (h *Hub) Open(request Request, follow func() (Follower, error), synced func
 		h.open.Add(-1)
 		return nil, err
 	}
-	return &Stream{hub: h, request: request, follower: follower, synced: synced, mayMove: request.Chunked}, nil
+	return &Stream{hub: h, request: request, follower: follower, synced: synced, canHijack: request.Chunked}, nil
 }
 
-// line is the way to the client: through net/http at first, and the bare connection once it was taken over.
-type line interface {
+// writer writes to the client: through net/http, or to a hijacked connection.
+type writer interface {
 	SetWriteDeadline(deadline time.Time) error
 	send(data []byte) error
 }
 
-// Ended tells whether there is nothing to stream: the execution has ended, and the client has everything of it. Such a stream is closed in
-// place of being served.
+// Ended reports whether there is nothing to stream: the execution has ended, and the client has all of its events. The caller closes such a
+// stream instead of serving it.
 func (t *Stream) Ended() bool { return t.follower.Ended() }
 
-// Close gives the place of the stream back. Serve does it at its end.
+// Close releases the stream. Serve calls it at its end.
 func (t *Stream) Close() {
 	t.follower.Close()
 	t.hub.open.Add(-1)
 }
 
 func (t *Stream) run() error {
-	alarm := time.NewTimer(t.patience())
-	defer alarm.Stop()
+	timer := time.NewTimer(t.untilTimer())
+	defer timer.Stop()
 	for {
-		if reason := t.over(); reason != "" {
-			return t.bye(reason)
+		if reason := t.endReason(); reason != "" {
+			return t.end(reason)
 		}
 		frames, err := t.follower.Next(t.request.Context)
 		if err != nil && domain.CodeOf(err) == domain.CodeNotFound {
-			return t.bye("the execution was deleted")
+			return t.end("the execution was deleted")
 		}
 		if err != nil {
 			return err
 		}
-		if err := t.put(frames); err != nil {
+		if err := t.writeFrames(frames); err != nil {
 			return err
 		}
 		switch {
 		case t.follower.Ended():
 			return nil
 		case len(frames) > 0:
-			continue // there may be more, so no waiting
+			continue // there may be more
 		}
 		select {
 		case <-t.follower.Notified():
-		case <-alarm.C:
-			next, err := t.quiet()
+		case <-timer.C:
+			next, err := t.onTimer()
 			if err != nil {
 				return err
 			}
-			alarm.Reset(next)
+			timer.Reset(next)
 		case <-t.hub.draining:
 		case <-t.request.Context.Done():
 			return context.Cause(t.request.Context)
@@ -110,46 +110,45 @@ func (t *Stream) run() error {
 	}
 }
 
-// errQuiet ends the loop of a stream that can take its connection over.
+// errQuiet ends the loop of a quiet stream that can hijack its connection.
 var errQuiet = errors.New("quiet")
 
-// patience is how long nothing more has to be sent until something is done about it.
-func (t *Stream) patience() time.Duration {
-	if t.mayMove {
-		return time.Until(t.spoke.Add(QuietAfter))
+// untilTimer returns how long the stream may stay quiet until it hijacks its connection or sends a heartbeat.
+func (t *Stream) untilTimer() time.Duration {
+	if t.canHijack {
+		return time.Until(t.lastWrite.Add(QuietAfter))
 	}
-	return time.Until(t.spoke.Add(HeartbeatEvery))
+	return time.Until(t.lastWrite.Add(HeartbeatEvery))
 }
 
-// quiet is called when the alarm rings, and tells when it is to ring next. Where something was sent meanwhile, the alarm
-// was early: to set it anew with each write would cost more.
-func (t *Stream) quiet() (next time.Duration, err error) {
-	if left := t.patience(); left > 0 {
+// onTimer returns when the timer must fire next. The timer is early if there was a write meanwhile: to reset it with each write would
+// cost more.
+func (t *Stream) onTimer() (next time.Duration, err error) {
+	if left := t.untilTimer(); left > 0 {
 		return left, nil
 	}
-	if t.mayMove {
+	if t.canHijack {
 		return 0, errQuiet
 	}
-	t.buffer = bytes.Buffer{} // what the last burst took
+	t.buffer = bytes.Buffer{} // releases the memory of the last burst
 	t.buffer.WriteString(": heartbeat\n\n")
 	return HeartbeatEvery, nil
 }
 
-// over tells why the stream must end although the execution goes on. It is asked before every write: a key that was
-// revoked gets nothing more. While nobody can tell whether it still holds, nothing is written either, since that
-// comes from the same database.
-func (t *Stream) over() (reason string) {
+// endReason returns why the stream must end although the execution continues, or an empty string. It is called before every write, so
+// that a revoked key gets nothing more. If the database cannot be read, there are no new frames either.
+func (t *Stream) endReason() string {
 	if t.hub.IsDraining() {
-		return "the server is stopping, come back in a moment"
+		return "the server is stopping, reconnect in a moment"
 	}
-	if domain.CodeOf(t.hub.keys.Holds(t.request.Context, t.request.KeyID)) == domain.CodeUnauthenticated {
-		return "the key does not hold any more"
+	if domain.CodeOf(t.hub.keys.Check(t.request.Context, t.request.KeyID)) == domain.CodeUnauthenticated {
+		return "the key is no longer valid"
 	}
 	return ""
 }
 
-// put sends what is ready in as few writes as possible, and marks where history ends and live begins.
-func (t *Stream) put(frames []events.Frame) error {
+// writeFrames sends frames in as few writes as possible, and sends stream.synced between history and live events.
+func (t *Stream) writeFrames(frames []events.Frame) error {
 	for _, frame := range frames {
 		t.buffer.Write(frame.SSE)
 		t.last = frame.ID
@@ -167,48 +166,48 @@ func (t *Stream) put(frames []events.Frame) error {
 	return t.flush()
 }
 
-// bye ends a stream that is not at its end. A comment tells people why; the client comes back by itself.
-func (t *Stream) bye(reason string) error {
-	t.hint()
+// end ends a stream before the terminal event. A comment tells people why; the client reconnects by itself.
+func (t *Stream) end(reason string) error {
+	t.addRetryHint()
 	t.buffer.WriteString(": " + reason + "\n\n")
 	return t.flush()
 }
 
-// hint tells when to come back. It is jittered, or all clients of a restarted server would do so in one moment.
-func (t *Stream) hint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
+// addRetryHint tells the client when to reconnect, with jitter: otherwise all clients of a restarted server would reconnect at once.
+func (t *Stream) addRetryHint() { fmt.Fprintf(&t.buffer, "retry: %d\n\n", 2000+rand.IntN(1000)) }
 
-// flush writes the buffer under a deadline of its own. The server's deadline for whole answers does not count here. A
-// deadline that was set within the last second is left: a busy stream would do little else.
+// flush writes the buffer with a deadline, which replaces the server's deadline for whole responses. It keeps a deadline that it set within
+// the last second: a busy stream would do little else.
 func (t *Stream) flush() error {
 	if t.buffer.Len() == 0 {
 		return nil
 	}
-	t.spoke = time.Now()
-	if until := t.spoke.Add(FrameTimeout); until.Sub(t.deadline) > time.Second {
-		if err := t.line.SetWriteDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			return gone{err}
+	t.lastWrite = time.Now()
+	if until := t.lastWrite.Add(FrameTimeout); until.Sub(t.deadline) > time.Second {
+		if err := t.out.SetWriteDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			return connError{err}
 		}
 		t.deadline = until
 	}
-	if err := t.line.send(t.buffer.Bytes()); err != nil {
-		return gone{err}
+	if err := t.out.send(t.buffer.Bytes()); err != nil {
+		return connError{err}
 	}
 	if t.buffer.Cap() > 4*MaxWrite {
-		t.buffer = bytes.Buffer{} // one huge frame must not be paid for as long as the stream lives
+		t.buffer = bytes.Buffer{} // do not keep the memory of one huge frame
 	}
 	t.buffer.Reset()
 	return nil
 }
 
-// lost tells whether the client went away before the end.
-func (t *Stream) lost(err error) bool {
+// isAbandoned reports whether the client disconnected before the end.
+func (t *Stream) isAbandoned(err error) bool {
 	switch {
 	case err == nil:
 		return false
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		t.hub.cut.Inc()
 		return true
-	case t.request.Context.Err() != nil || Lost(err):
+	case t.request.Context.Err() != nil || IsDisconnect(err):
 		return true
 	default:
 		t.hub.log.Warn("stream broke off", "requestId", t.request.ID, "error", err)

@@ -24,12 +24,12 @@ func TestAQuietStreamGoesOnWithoutItsHandler(t *testing.T) {
 			b.say("busy")
 		}
 		said()
-		if busy(); b.taken() != 0 {
+		if busy(); b.hijacked() != 0 {
 			t.Error("a busy stream was taken from its connection")
 		}
 		time.Sleep(stream.QuietAfter)
 		synctest.Wait()
-		if got := b.taken(); got != 2 {
+		if got := b.hijacked(); got != 2 {
 			t.Fatalf("%d of 2 quiet streams were taken over", got)
 		}
 		if got := b.asked(200); got != "" {
@@ -46,8 +46,8 @@ func TestAQuietStreamGoesOnWithoutItsHandler(t *testing.T) {
 				t.Errorf("at the end: %q", got)
 			}
 		}
-		if b.taken() != 0 || b.streams() != 0 || b.asked(200) != "2" {
-			t.Errorf("%d connections, %d streams, %v requests after the end", b.taken(), b.streams(), b.asked(200))
+		if b.hijacked() != 0 || b.streams() != 0 || b.asked(200) != "2" {
+			t.Errorf("%d connections, %d streams, %v requests after the end", b.hijacked(), b.streams(), b.asked(200))
 		}
 	})
 }
@@ -57,8 +57,8 @@ func TestAnAnswerWithoutChunksKeepsItsHandler(t *testing.T) {
 		connection := b.send(oldStream)
 		said := b.read(connection)
 		time.Sleep(stream.HeartbeatEvery + time.Second)
-		if got := said(); got != "stream.synced heartbeat" || b.taken() != 0 {
-			t.Errorf("%q, %d connections were taken over", got, b.taken())
+		if got := said(); got != "stream.synced heartbeat" || b.hijacked() != 0 {
+			t.Errorf("%q, %d connections were taken over", got, b.hijacked())
 		}
 		connection.Close()
 		synctest.Wait()
@@ -112,13 +112,13 @@ func TestAStreamThatWasTakenOverEndsByDrainAndByRevocation(t *testing.T) {
 			inBubble(t, func(b *bubble) {
 				said := b.read(b.send(openStream))
 				time.Sleep(time.Second)
-				if got := said(); got != "stream.synced" || b.taken() != 1 {
-					t.Fatalf("%q, %d connections were taken over", got, b.taken())
+				if got := said(); got != "stream.synced" || b.hijacked() != 1 {
+					t.Fatalf("%q, %d connections were taken over", got, b.hijacked())
 				}
 				end(b)
 				want := map[string]string{
-					"drain":      "the server is stopping, come back in a moment whole",
-					"revocation": "the key does not hold any more whole",
+					"drain":      "the server is stopping, reconnect in a moment whole",
+					"revocation": "the key is no longer valid whole",
 					"deletion":   "the execution was deleted whole",
 				}[name]
 				if got := said(); got != want {
@@ -137,8 +137,8 @@ func TestAPanicInAStreamThatWasTakenOverEndsItAlone(t *testing.T) {
 		said()
 		b.keys.broken.Store(true)
 		b.say("boom")
-		if got := said(); got != "" || b.streams() != 0 || b.taken() != 0 {
-			t.Errorf("%q, %d streams, %d connections", got, b.streams(), b.taken())
+		if got := said(); got != "" || b.streams() != 0 || b.hijacked() != 0 {
+			t.Errorf("%q, %d streams, %d connections", got, b.streams(), b.hijacked())
 		}
 		if got := metric(t, b.server, "signoff_http_panics_total"); got != "1" {
 			t.Errorf("%v panics", got)

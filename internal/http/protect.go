@@ -16,30 +16,23 @@ const (
 	maxHeaders = 32 << 10
 )
 
-// guard refuses what no route should ever see: oversized heads, requests meant for another host, and requests that a
-// web page of another origin sends through somebody's browser. It holds on every route, health and metrics included.
-func (s *Server) guard(next http.Handler) http.Handler {
+// protect refuses oversized headers, requests for another host, and requests that a web page of another origin sends through a
+// browser. It covers every route, health and metrics included.
+func (s *Server) protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.refuse(r); err != nil {
-			s.fail(w, r, err)
-			return
+		switch {
+		case len(r.RequestURI) > maxURI:
+			s.fail(w, r, domain.Errorf(domain.CodeURITooLong, "The request line may have %d bytes.", maxURI))
+		case headerBytes(r.Header) > maxHeaders:
+			s.fail(w, r, domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders))
+		case !s.hosts.allow(r):
+			s.fail(w, r, domain.Errorf(domain.CodeMisdirected, "This server does not serve the host that the request names."))
+		case crossSite(r) && !forLinkPage(r) && !navigatesToConsole(r):
+			s.fail(w, r, domain.Errorf(domain.CodeForeignOrigin, "Only this server's own web pages may send requests to it."))
+		default:
+			next.ServeHTTP(w, r)
 		}
-		next.ServeHTTP(w, r)
 	})
-}
-
-func (s *Server) refuse(r *http.Request) error {
-	switch {
-	case len(r.RequestURI) > maxURI:
-		return domain.Errorf(domain.CodeURITooLong, "The request line may have %d bytes.", maxURI)
-	case headerBytes(r.Header) > maxHeaders:
-		return domain.Errorf(codeHeadersTooLarge, "The headers may have %d bytes.", maxHeaders)
-	case !s.hosts.allow(r):
-		return domain.Errorf(domain.CodeMisdirected, "This server does not answer for the host that the request names.")
-	case crossSite(r) && !linkPage(r) && !frontDoor(r):
-		return domain.Errorf(domain.CodeForeignOrigin, "Requests of web pages are taken from this server's own pages only.")
-	}
-	return nil
 }
 
 func headerBytes(header http.Header) int {
@@ -52,8 +45,8 @@ func headerBytes(header http.Header) int {
 	return total
 }
 
-// hosts is the allow-list against DNS rebinding: a page whose name suddenly points to this machine still sends its own
-// name as Host. Addresses of the machine itself cannot be rebound.
+// hosts is the allow-list against DNS rebinding: a page whose name suddenly resolves to this machine still sends its own name as
+// Host. Addresses of the machine itself cannot be rebound.
 type hosts struct {
 	names map[string]bool // lower case, with or without a port
 }
@@ -82,7 +75,7 @@ func (h hosts) allow(r *http.Request) bool {
 	return address.Unmap().IsLoopback() || address.Unmap() == localAddress(r)
 }
 
-// hostname is host without its port and brackets; empty where it is not well-formed.
+// hostname returns host without its port and brackets; empty if it is malformed.
 func hostname(host string) string {
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -97,7 +90,7 @@ func hostname(host string) string {
 	return strings.TrimSuffix(name, ".")
 }
 
-// localAddress is where the connection arrived: who sees the server under that address may name it.
+// localAddress is the address at which the connection arrived. A client that reaches the server there may name it.
 func localAddress(r *http.Request) netip.Addr {
 	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if address == nil {
@@ -110,8 +103,8 @@ func localAddress(r *http.Request) netip.Addr {
 	return port.Addr().Unmap().WithZone("")
 }
 
-// crossSite tells whether a browser sent the request for a page of another origin. Reads count too: with a rebound
-// name or a stolen token they are all that an attacker wants.
+// crossSite reports whether a browser sent the request for a page of another origin. Reads count, too: with a rebound name or a
+// stolen token an attacker wants nothing else.
 func crossSite(r *http.Request) bool {
 	if strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site") {
 		return true
@@ -124,10 +117,10 @@ func crossSite(r *http.Request) bool {
 	return false
 }
 
-// linkPage tells whether the request is for the page of a link: a person comes there from a mail on some web site, and a browser that sends
-// its form names no origin, since the page asks for no referrer. Nothing that the browser keeps is a credential there: whoever has the
-// token needs nobody's browser.
-func linkPage(r *http.Request) bool {
+// forLinkPage reports whether the request is for the page of a link. People open it from a mail on another web site, and a browser that
+// sends its form names no origin, because the page asks for no referrer. The browser holds no credential for this page: the token is in
+// the link.
+func forLinkPage(r *http.Request) bool {
 	if !strings.HasPrefix(r.URL.Path, webhooks.LinkPath) {
 		return false
 	}
@@ -135,14 +128,14 @@ func linkPage(r *http.Request) bool {
 	return r.Method == http.MethodGet || origin == "null" && !strings.EqualFold(r.Header.Get("Sec-Fetch-Site"), "cross-site")
 }
 
-// frontDoor tells whether a person comes to the console by a link, in a mail on some web site or in a chat. The page holds no secret, and there
-// is no cookie that it could act with; what it loads and asks for then comes from itself. A browser sends no Origin where it only goes to a page.
-func frontDoor(r *http.Request) bool {
-	goes := strings.EqualFold(r.Header.Get("Sec-Fetch-Mode"), "navigate") && strings.EqualFold(r.Header.Get("Sec-Fetch-Dest"), "document")
-	return goes && r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Origin") == ""
+// navigatesToConsole reports whether a person opens the console by a link on another web site or in a chat. The page holds no secret
+// and there are no cookies; its later requests come from its own origin. A browser sends no Origin when it navigates.
+func navigatesToConsole(r *http.Request) bool {
+	navigates := strings.EqualFold(r.Header.Get("Sec-Fetch-Mode"), "navigate") && strings.EqualFold(r.Header.Get("Sec-Fetch-Dest"), "document")
+	return navigates && r.Method == http.MethodGet && r.URL.Path == "/" && r.Header.Get("Origin") == ""
 }
 
-// sameOrigin compares without the scheme: behind a proxy that ends TLS the server cannot know it.
+// sameOrigin ignores the scheme, because the server does not know it behind a proxy that ends TLS.
 func sameOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {

@@ -6,20 +6,20 @@ import (
 	"sync"
 )
 
-// connections are those that were taken over: net/http does not wait for them at its end.
+// connections are the hijacked connections, for which http.Server.Shutdown does not wait.
 type connections struct {
 	mu    sync.Mutex
-	open  map[net.Conn]func() // has the stream leave, whatever it waits for
+	open  map[net.Conn]func() // cancels the stream of the connection
 	ended chan struct{}       // closed when the last one ends; nil: nobody waits for that
 }
 
-func (c *connections) add(connection net.Conn, leave func()) {
+func (c *connections) add(connection net.Conn, cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.open == nil {
 		c.open = map[net.Conn]func(){}
 	}
-	c.open[connection] = leave
+	c.open[connection] = cancel
 }
 
 func (c *connections) remove(connection net.Conn) {
@@ -32,7 +32,7 @@ func (c *connections) remove(connection net.Conn) {
 	}
 }
 
-// shutdown waits until all have ended, and closes those that have not when ctx ends.
+// shutdown waits until all have ended, and closes the remaining ones when ctx ends.
 func (c *connections) shutdown(ctx context.Context) error {
 	select {
 	case <-c.allEnded():
@@ -61,13 +61,12 @@ func (c *connections) allEnded() <-chan struct{} {
 func (c *connections) closeAll() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for connection, leave := range c.open {
-		leave()
+	for connection, cancel := range c.open {
+		cancel()
 		_ = connection.Close()
 	}
 }
 
-// count is how many are open.
 func (c *connections) count() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestTheEndWaitsForConnectionsThatWereTakenOverAndClosesThemAtLast(t *testing.T) {
+func TestShutdownWaitsForHijackedConnectionsAndClosesThemAtLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c connections
 		if err := c.shutdown(t.Context()); err != nil {
@@ -46,7 +46,7 @@ func TestAClientThatGoesWithTheTerminalEventIsNoFault(t *testing.T) {
 	if err := theirs.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := conclude(ours); !Lost(err) {
+	if err := writeLastChunk(ours); !IsDisconnect(err) {
 		t.Errorf("the end of the connection is %v", err)
 	}
 }
