@@ -16,12 +16,12 @@ import (
 const maxRepairs = 2
 
 // structured is the last answer as the value that was asked for, and what is wrong with it.
-func (s *Session) structured() (value json.RawMessage, wrong string) {
-	fits, err := schema.Compile(s.execution.Request.OutputSchema)
+func (r *recorder) structured() (value json.RawMessage, wrong string) {
+	fits, err := schema.Compile(r.execution.Request.OutputSchema)
 	if err != nil { // it was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
 	}
-	answer, _ := s.progress.Said.Last(true)
+	answer, _ := r.progress.Said.Last(true)
 	if value, err = schema.Answer(answer); err != nil {
 		return nil, domain.FailureOf(err).Message
 	}
@@ -33,11 +33,11 @@ func (s *Session) structured() (value json.RawMessage, wrong string) {
 }
 
 // unfit is what is wrong with the last answer where an end is to be a good one.
-func (s *Session) unfit(end outcome) string {
-	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
+func (r *recorder) unfit(end outcome) string {
+	if r.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
 		return ""
 	}
-	_, wrong := s.structured()
+	_, wrong := r.structured()
 	return wrong
 }
 

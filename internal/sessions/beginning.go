@@ -17,40 +17,40 @@ func (s *Session) Create(creation *store.Change) (created func()) {
 	if err := s.progress.Apply(creation.Events[0]); err != nil {
 		panic(err) // it was just made
 	}
-	d := s.beginWith(creation)
-	d.passBefore()
-	return d.passAfter
+	change := s.beginWith(creation)
+	change.passBefore()
+	return change.passAfter
 }
 
 // beginWith puts the beginning of the first turn into the change that creates the execution, where it can, and returns what it has put
 // there. The agent is not asked anything before that is written: of a key that was used before nothing must be asked twice.
 //
 // A bug in an agent must not take the request and a place of the server with it: the session runs into it again, and ends the execution.
-func (s *Session) beginWith(creation *store.Change) (d *draft) {
-	d = &draft{}
-	created, agent := *s.progress.Clone(), s.agent
+func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
+	change = s.recorder.begin()
+	created, agent, agentSession := *s.progress.Clone(), s.agent, s.recorder.agentSession
 	defer func() {
 		if r := recover(); r != nil {
 			slog.Error("the beginning panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
 			s.closeAgent()
-			*s.progress, s.agent, s.spent, d = created, agent, nil, &draft{}
+			*s.progress, s.agent, s.recorder.agentSession, s.budget.spent, change = created, agent, agentSession, nil, s.recorder.begin()
 		}
 	}()
-	if s.external() || s.execution.Request.Place() != "" { // a process takes its time; another execution may have to make room
-		return d
+	if s.recorder.external() || s.execution.Request.Place() != "" { // a process takes its time; another execution may have to make room
+		return change
 	}
 	s.agent.opening = s.beginToOpen()
 	if !s.agent.opening.soon() {
-		return d
+		return change
 	}
 	s.agent.open, s.agent.opening = s.agent.opening.agent, nil
-	s.to(d, domain.StatusInitializing, "")
-	s.introduce(d)
-	s.startTurn(d)
-	s.to(d, domain.StatusWaiting, "")
-	s.settleAccounts(d)
-	s.claim.begun = true
-	creation.Events = append(creation.Events, d.events...)
+	change.to(domain.StatusInitializing, "")
+	s.introduce(change)
+	s.startTurn(change)
+	change.to(domain.StatusWaiting, "")
+	s.budget.settle(change)
+	s.begun = true
+	creation.Events = append(creation.Events, change.events...)
 	creation.Create.Execution.Status, creation.Create.Execution.Turn = s.progress.Status, s.progress.Turn.Number
-	return d
+	return change
 }

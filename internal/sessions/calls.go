@@ -15,26 +15,26 @@ var nobody = reply{
 
 // ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
 // finds its waiter.
-func (s *Session) ask(d *draft, c *call, hash string, judgement approvals.Judgement) {
+func (s *Session) ask(change *changeSet, c *call, hash string, judgement approvals.Judgement) {
 	question := c.ask.Question
 	question.Call = c.ToolCall
-	approval := approvals.New(s.execution, question, hash, judgement, s.approvalTimeout(), time.Now())
-	if s.hides(c.Action.Command) { // a rule would show the secret, and mean another command
+	approval := approvals.New(*s.execution, question, hash, judgement, s.approvalTimeout(), time.Now())
+	if s.recorder.hides(c.Action.Command) { // a rule would show the secret, and mean another command
 		approval.RememberOptions = approval.RememberOptions[:1]
 	}
-	s.put(d, c, approval)
+	s.put(change, c, approval)
 }
 
 // put writes a question down.
-func (s *Session) put(d *draft, c *call, approval domain.Approval) {
+func (s *Session) put(change *changeSet, c *call, approval domain.Approval) {
 	c.vacate()
 	approval.Isolation = s.isolation(c, approval.Kind)
 	c.approval = &approval
-	s.derive(d)
-	d.asked = append(d.asked, approval)
+	s.calls.deriveStatus(change)
+	change.asked = append(change.asked, approval)
 	requested := approvals.Requested(approval)
 	requested.Sandbox = s.confines(c)
-	s.emit(d, requested)
+	change.emit(requested)
 }
 
 // approvalTimeout is how long a question stays open; 0 is for ever.
@@ -45,7 +45,7 @@ func (s *Session) approvalTimeout() time.Duration {
 // confines is the sandbox of a command that we run; everybody who looks at it sees whether there are walls.
 func (s *Session) confines(c *call) string {
 	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
-		return s.deps.sandbox.Name()
+		return s.engine.sandbox.Name()
 	}
 	return ""
 }
@@ -65,32 +65,32 @@ func (s *Session) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation
 
 // start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no
 // second start.
-func (s *Session) start(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+func (s *Session) start(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	started.Version = c.Version
 	if c.ask.client {
-		s.hand(d, c, started)
+		s.hand(change, c, started)
 		return
 	}
-	if s.delay(d, c, started, answer) {
+	if s.delay(change, c, started, answer) {
 		return
 	}
 	if !c.running() {
 		started.Sandbox = s.confines(c)
-		s.emit(d, started)
+		change.emit(started)
 	}
 	c.approval, c.refusal = nil, nil
-	s.reply(d, c, reply{grant: domain.Grant{
+	change.reply(c, reply{grant: domain.Grant{
 		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision),
 	}, answer: answer})
 }
 
 // refuse gives a call its outcome without running it; the model reads the failure's message as the result.
-func (s *Session) refuse(d *draft, c *call, outcome domain.Outcome, failure domain.Failure) {
+func (s *Session) refuse(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure) {
 	answer := domain.Answer{Status: refusedAs[outcome]}
 	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
 		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
 	}
-	s.refuseWith(d, c, outcome, failure, answer)
+	s.refuseWith(change, c, outcome, failure, answer)
 }
 
 // refusedAs is what an external agent is told in place of an outcome.
@@ -101,7 +101,7 @@ var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
 
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
-func (s *Session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
+func (s *Session) refuseWith(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
 	if c.lost() { // that it did not run again says nothing of the first time
 		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
 	}
@@ -111,33 +111,21 @@ func (s *Session) refuseWith(d *draft, c *call, outcome domain.Outcome, failure 
 	answer.Message = failure.Message
 	if c.running() && c.ask != nil && !c.ask.ours() {
 		c.refusal = &refusal{outcome, failure}
-		s.reply(d, c, reply{answer: answer})
+		change.reply(c, reply{answer: answer})
 		return
 	}
-	s.endOutput(d, c)
-	d.advanced = true
-	s.complete(d, c, domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure})
-	s.endCall(c)
-	s.reply(d, c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
-}
-
-// reply answers the asker after the commit. An external agent may ask about the same call again.
-func (s *Session) reply(d *draft, c *call, answer reply) {
-	waiting := c.ask
-	if waiting == nil {
-		return
-	}
-	d.replies = append(d.replies, func() { waiting.reply <- answer })
-	if !waiting.ours() {
-		c.ask = nil
-	}
+	s.calls.endOutput(change, c)
+	change.advanced = true
+	change.complete(c, domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure})
+	s.calls.forget(c)
+	change.reply(c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
 }
 
 // hand leaves a call that may run to the client. Such a call is judged like any other; what starts is that the client is asked. Its answer is
 // a row, like a decision, and so neither the question nor the answer is lost with a process. Whoever asked for it goes on waiting.
-func (s *Session) hand(d *draft, c *call, started domain.ToolCallStarted) {
+func (s *Session) hand(change *changeSet, c *call, started domain.ToolCallStarted) {
 	waiting := domain.ClientCall{
-		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.deps.masker.JSON(started.Arguments),
+		Execution: s.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: s.engine.masker.JSON(started.Arguments),
 		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
 	}
 	if seconds := s.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
@@ -145,19 +133,19 @@ func (s *Session) hand(d *draft, c *call, started domain.ToolCallStarted) {
 		waiting.Expires = &expires
 	}
 	started.Awaits, started.ExpiresAt = domain.AwaitsClient, waiting.Expires
-	s.emit(d, started)
-	d.handed = append(d.handed, waiting)
+	change.emit(started)
+	change.handed = append(change.handed, waiting)
 	c.approval, c.client = nil, &waiting
 }
 
 // delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
-func (s *Session) delay(d *draft, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
+func (s *Session) delay(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
 	if s.confines(c) == "" || c.running() {
 		return false
 	}
 	if c.slot == nil {
 		id := c.ID
-		c.slot = s.deps.commands.request(s.execution.Tenant, s.execution.ID, func() {
+		c.slot = s.engine.commands.request(s.execution.Tenant, s.execution.ID, func() {
 			_ = s.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
 		})
 	}
@@ -165,6 +153,6 @@ func (s *Session) delay(d *draft, c *call, started domain.ToolCallStarted, answe
 		return false
 	}
 	c.approval, c.delayed = nil, &delayed{started, answer}
-	s.emit(d, domain.ToolCallQueued{ToolCallID: c.ID})
+	change.emit(domain.ToolCallQueued{ToolCallID: c.ID})
 	return true
 }

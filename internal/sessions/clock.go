@@ -30,10 +30,10 @@ func (c *clock) now() time.Time {
 
 // date is the time of a change that begins. The clock is set where nothing is measured by the events of the log: neither the active
 // time of the turn, nor for how long the execution rests.
-func (s *Session) date() time.Time {
-	status := s.progress.Status
-	if s.progress.Active() || status == domain.StatusIdle || status == domain.StatusInterrupted {
-		return s.clock.now()
+func (r *recorder) date() time.Time {
+	status := r.progress.Status
+	if r.progress.Active() || status == domain.StatusIdle || status == domain.StatusInterrupted {
+		return r.clock.now()
 	}
-	return s.clock.set()
+	return r.clock.set()
 }

@@ -11,64 +11,64 @@ import (
 )
 
 // attempt commits a change that may be refused, because somebody else was faster: then the session is as it was before, and looks again.
-// Nothing else is committed while it is drafted.
-func (s *Session) attempt(drafted func() *draft) error {
-	before := s.progress.Clone()
-	err := s.commit(drafted())
+// Nothing else is committed while it is made.
+func (r *recorder) attempt(make func() *changeSet) error {
+	before := r.progress.Clone()
+	err := r.commit(make())
 	if err != nil {
-		*s.progress = *before
+		*r.progress = *before
 	}
 	return err
 }
 
-// tellHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
-func (s *Session) tellHeld() error {
-	d := s.held
-	if d == nil {
+// writeHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
+func (r *recorder) writeHeld() error {
+	held := r.held
+	if held == nil {
 		return nil
 	}
-	s.held = nil
-	return s.commit(d)
+	r.held = nil
+	return r.commit(held)
 }
 
-// commit writes a draft and answers those who wait for it. What the agent said last goes with the end of the turn: both
+// commit writes a change set and answers those who wait for it. What the agent said last goes with the end of the turn: both
 // came in the same moment, and are one commit. While the database is away it tries again: the agent goes
 // on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
 // tell whether it was written.
-func (s *Session) commit(d *draft) error {
-	if d.empty() { // nothing to write, but perhaps somebody to answer
-		d.answer()
+func (r *recorder) commit(change *changeSet) error {
+	if change.empty() { // nothing to write, but perhaps somebody to answer
+		change.answer()
 		return nil
 	}
-	if s.held != nil {
-		d = d.after(s.held)
+	if r.held != nil {
+		change = change.after(r.held)
 	}
-	change := d.change(s)
+	transaction := change.transaction()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 2*time.Second) {
-		d.passBefore()
-		outcome, err := s.deps.log.Commit(s.claim.lease, change)
+		change.passBefore()
+		outcome, err := r.engine.log.Commit(r.claim.lease, transaction)
 		if err == nil {
-			s.length = max(s.length, outcome.LastSeq)
+			r.length = max(r.length, outcome.LastSeq)
 		}
-		if err == nil && s.claim.lease.Err() != nil {
-			return context.Cause(s.claim.lease) // it is written, but nothing may start under it any more
+		if err == nil && r.claim.lease.Err() != nil {
+			return context.Cause(r.claim.lease) // it is written, but nothing may start under it any more
 		}
 		if err == nil {
-			s.held = nil
-			d.passAfter()
-			if s.deps.committed != nil {
-				s.deps.committed(s.execution.ID, outcome.LastSeq, s.progress)
+			r.held = nil
+			change.passAfter()
+			if r.engine.committed != nil {
+				r.engine.committed(r.execution.ID, outcome.LastSeq, r.progress)
 			}
-			d.answer()
+			change.answer()
 			return nil
 		}
 		if domain.CodeOf(err) != domain.CodeStorage || errors.Is(err, store.ErrCommitUnknown) {
 			return err
 		}
-		slog.Warn("cannot write, trying again", "execution", s.execution.ID, "error", err)
+		slog.Warn("cannot write, trying again", "execution", r.execution.ID, "error", err)
 		select {
 		case <-time.After(wait):
-		case <-s.claim.lease.Done():
+		case <-r.claim.lease.Done():
 			return err
 		}
 	}
@@ -77,17 +77,9 @@ func (s *Session) commit(d *draft) error {
 // abandon ends the session without a further write. Whoever claims the execution next goes on from the log.
 func (s *Session) abandon(why error) state {
 	slog.Warn("session abandoned", "execution", s.execution.ID, "epoch", s.claim.epoch, "why", why)
-	s.claim.released = true
+	s.exit = exitReleased
 	return nil
 }
-
-// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
-func (s *Session) reading() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(s.claim.lease, readTimeout)
-}
-
-// readTimeout gives a query up that the database does not answer.
-const readTimeout = 10 * time.Second
 
 // heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
 // when somebody has written since all was last read.
@@ -99,11 +91,21 @@ func (s *Session) heed() error {
 }
 
 func (s *Session) reread() error {
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	wishes, err := s.deps.store.ControlRequests(ctx, s.execution.ID)
+	wishes, err := s.engine.store.ControlRequests(ctx, s.execution.ID)
 	if err == nil {
 		s.control.requests = wishes
 	}
 	return err
+}
+
+// commitEnd commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
+func (r *recorder) commitEnd(transaction store.Change) error {
+	_, err := r.engine.log.Commit(r.claim.lease, transaction)
+	code := domain.CodeOf(err)
+	if err != nil && (errors.Is(err, store.ErrCommitUnknown) || (code != domain.CodeStale && code != domain.CodeStorage)) {
+		return err
+	}
+	return nil
 }

@@ -9,7 +9,7 @@
 // The fields of a session are grouped by what they are about: the claim, the progress and its clock, the turn that runs, the agent, and the
 // control of others. How a turn stops is one value, its stage (turnrun.go).
 //
-// What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (draft.go): an event is
+// What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (changeset.go): an event is
 // masked, dated and encoded, and then applied as the log will hold it. A session that recovers an execution applies the log, and reads the
 // rows beside it: what people want, what the client answered, the document, the approvals (takeup.go). So what a session knows of itself
 // is what the next one will know of it.
@@ -25,7 +25,7 @@
 // execution changes, and [Session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
 // A change that is refused, or whose outcome nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
-// executions may meet somebody who was faster. They are drafted on top of a copy, and when they are refused the session looks again.
+// executions may meet somebody who was faster. They are made on top of a copy, and when they are refused the session looks again.
 //
 // # Turns
 //

@@ -134,16 +134,21 @@ func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *En
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
-	return &Session{
-		deps: e, execution: execution,
-		claim:    claim{epoch: epoch, lease: lease},
-		progress: progressOf(execution), clock: clock{wall: e.wallClock}, length: execution.LastSeq,
-		agent:   agentHandle{session: execution.AgentSession, loading: execution.Request.ResumeSession},
+	s := &Session{
+		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
+		agent:   agentHandle{loading: execution.Request.ResumeSession},
 		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
-		inbox:   newInbox(), masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}},
-		calls: map[string]*call{}, decided: map[string]domain.Approval{},
-		rules: rules{policy: policy, verdicts: make(chan struct{}, 1)},
+		decided: map[string]domain.Approval{},
+		rules:   rules{policy: policy, verdicts: make(chan struct{}, 1)},
 	}
+	s.recorder = &recorder{
+		engine: e, execution: s.execution, claim: s.claim, progress: s.progress, clock: clock{wall: e.wallClock}, length: execution.LastSeq,
+		masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}}, agentSession: execution.AgentSession,
+	}
+	s.budget = &budget{recorder: s.recorder, execution: s.execution, progress: s.progress}
+	s.calls = &openCalls{recorder: s.recorder, progress: s.progress, budget: s.budget, turn: s.turn, open: map[string]*call{}}
+	s.texts = &texts{recorder: s.recorder, progress: s.progress, calls: s.calls}
+	return s
 }
 
 // progressOf is what is known of an execution before its log is read.

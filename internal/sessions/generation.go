@@ -26,7 +26,7 @@ func (s *Session) generates() bool { return s.execution.Request.Kind == domain.K
 
 // submitted tells whether the turn has handed in blocks.
 func (s *Session) submitted() bool {
-	return s.anyCall(func(c *call) bool { return c.generation() > 0 })
+	return s.calls.any(func(c *call) bool { return c.generation() > 0 })
 }
 
 // keepsBlocks tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
@@ -53,9 +53,9 @@ func (s *Session) submittedOutcome(c *call, edits int) domain.ToolCallCompleted 
 }
 
 func (s *Session) readAcceptance() error {
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	newest, err := s.deps.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
+	newest, err := s.engine.store.NewestGeneration(ctx, s.execution.Tenant, s.execution.ID)
 	if err == nil {
 		s.blocks.accepted = newest != nil && newest.State == domain.GenerationAccepted
 	}
@@ -69,9 +69,9 @@ func (s *Session) supersede() (by domain.ExecutionID, err error) {
 	if at == "" {
 		return "", nil
 	}
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	live, err := s.deps.store.LiveAt(ctx, s.execution.Tenant, at)
+	live, err := s.engine.store.LiveAt(ctx, s.execution.Tenant, at)
 	if err != nil || len(live) == 0 {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (s *Session) supersede() (by domain.ExecutionID, err error) {
 func (s *Session) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
 	wish := s.supersededBy(newest)
 	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: s.execution.Request.RunbookID}}
-	_, err := s.deps.log.Commit(ctx, store.Change{
+	_, err := s.engine.log.Commit(ctx, store.Change{
 		Execution: id, Cancel: wish,
 		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, wish.By, audit.BySession)},
 	})
@@ -127,7 +127,7 @@ func (s *Session) settling(next state) state {
 		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
-		case <-s.deps.draining:
+		case <-s.engine.draining:
 			return s.handOver
 		case <-s.claim.lease.Done():
 			return s.abandon(err)

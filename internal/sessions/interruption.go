@@ -25,14 +25,14 @@ func processGone(reason string) interruption {
 // providerFailed tells whether the turn has ended because its model could not be asked. A turn that was being stopped has ended for
 // that reason.
 func (s *Session) providerFailed() bool {
-	return !s.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
+	return !s.recorder.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
 }
 
 // interruptTurnOf interrupts the execution in the middle of the turn of our own agent, which stays open: retry goes on with it from the
 // log.
 func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
 	s.letAgentGo()
-	return s.interrupt(&draft{}, interruption{cause: cause, reason: s.deps.masker.MaskString(failure.Message), code: failure.Code})
+	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
 }
 
 // letAgentGo closes the agent whose Prompt has returned, and forgets what it has returned.
@@ -45,9 +45,9 @@ func (s *Session) letAgentGo() {
 }
 
 // interrupt leaves the choice to somebody.
-func (s *Session) interrupt(d *draft, why interruption) state {
-	s.change(d, domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
-	if err := s.commit(d); err != nil {
+func (s *Session) interrupt(change *changeSet, why interruption) state {
+	change.transition(domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
 	return s.sync
@@ -64,17 +64,17 @@ func (s *Session) interrupted() state {
 	case s.control.requests.Close != nil:
 		return s.notGoneOn(s.control.requests.Close.Name + " closed the execution.")
 	}
-	return s.rest(s.choosingSeconds(), func() state {
+	return s.rest(s.recorder.choosingSeconds(), func() state {
 		return s.notGoneOn("nobody chose in time how to go on.")
 	})
 }
 
 // choosingSeconds is for how long the execution stays interrupted; 0 is for ever.
-func (s *Session) choosingSeconds() int {
-	if !s.progress.Cause.Expires() {
+func (r *recorder) choosingSeconds() int {
+	if !r.progress.Cause.Expires() {
 		return 0
 	}
-	return s.execution.Request.ApprovalTimeoutSeconds
+	return r.execution.Request.ApprovalTimeoutSeconds
 }
 
 // notGoneOn ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
@@ -94,13 +94,13 @@ var whatHappened = map[domain.InterruptCause]string{
 
 // resume goes on as somebody has chosen.
 func (s *Session) resume(chosen store.ResumeRequest) state {
-	if !s.external() { // it knows of what was said only what it is given
-		if err := s.readTranscript(); err != nil {
+	if !s.recorder.external() { // it knows of what was said only what it is given
+		if err := s.recorder.readTranscript(); err != nil {
 			return s.readAgain(err)
 		}
 	}
 	s.control.requests.Resume = nil
-	s.agent.loading = s.agent.session
+	s.agent.loading = s.recorder.agentSession
 	if chosen.Mode == domain.ResumeFresh {
 		s.agent.loading = ""
 	}
@@ -108,9 +108,10 @@ func (s *Session) resume(chosen store.ResumeRequest) state {
 		s.turn.continued = s.continuation(chosen.Mode)
 		s.turn.continued.By = &chosen.By
 	}
-	d := &draft{resumed: true, advanced: true}
-	s.to(d, domain.StatusInitializing, "resumed")
-	if err := s.commit(d); err != nil {
+	change := s.recorder.begin()
+	change.resumed, change.advanced = true, true
+	change.to(domain.StatusInitializing, "resumed")
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
 	return s.initializing

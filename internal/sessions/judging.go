@@ -15,15 +15,15 @@ import (
 // Judge is how calls are judged; see [approvals.Policy.Judge].
 type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
 
-func (s *Session) judge(d *draft, c *call) {
+func (s *Session) judge(change *changeSet, c *call) {
 	c.unjudged = false
 	if s.confines(c) == NoSandbox {
-		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
+		s.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
 		return
 	}
 	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
 	if err != nil {
-		s.refuse(d, c, domain.OutcomeFailed, domain.Failure{
+		s.refuse(change, c, domain.OutcomeFailed, domain.Failure{
 			Code: domain.CodeInvalidArguments, Message: "The arguments of this call have no canonical form.",
 		})
 		return
@@ -42,17 +42,17 @@ func (s *Session) judge(d *draft, c *call) {
 		c.came = provenance(judgement, hash)
 	}
 	if judgement.RuleID != "" {
-		d.hits = append(d.hits, judgement.RuleID)
+		change.hits = append(change.hits, judgement.RuleID)
 	}
 	switch verdict := judgement.Verdict; {
 	case verdict == domain.Deny:
-		s.refuse(d, c, domain.OutcomeDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
+		s.refuse(change, c, domain.OutcomeDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
 	case verdict == domain.Allow && c.ask.allowable():
-		s.start(d, c, domain.ToolCallStarted{
+		s.start(change, c, domain.ToolCallStarted{
 			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason,
 		}, domain.Answer{Status: domain.ApprovalApproved, OptionID: c.ask.option()})
 	default:
-		s.ask(d, c, hash, judgement)
+		s.ask(change, c, hash, judgement)
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Session) judgement(c *call, hash string) (judgement approvals.Judgement
 	if judgement, judged = s.judgeByPolicy(c, hash); !judged {
 		return approvals.Judgement{}, false, nil
 	}
-	if s.hides(c.Action.Command) { // cut to a sentence, it might show half of it
+	if s.recorder.hides(c.Action.Command) { // cut to a sentence, it might show half of it
 		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
 	}
 	return judgement, true, nil
@@ -118,9 +118,9 @@ func ids(rules []domain.PermissionRule) []string {
 func (s *Session) beginToJudge(c *call, hash string, rules []string) *judging {
 	ctx, cancel := context.WithCancel(s.claim.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
-	judge, policy, toolCall := s.deps.judges, s.rules.policy, c.ToolCall
+	judge, policy, toolCall := s.engine.judges, s.rules.policy, c.ToolCall
 	if s.confines(c) != "" {
-		policy.Isolation = s.deps.sandbox
+		policy.Isolation = s.engine.sandbox
 	}
 	go func() {
 		defer cancel()
@@ -146,9 +146,9 @@ func (j *judging) soon() bool {
 }
 
 func (s *Session) readRules() error {
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	rules, err := s.deps.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
+	rules, err := s.engine.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
 	if err == nil {
 		s.rules.policy.Rules = rules
 	}

@@ -16,15 +16,15 @@ const (
 )
 
 // measure holds the length of the log, with what is drafted, against its limit, and tells whether the agent may add to it.
-func (s *Session) measure(d *draft) (room bool) {
-	limit := int64(s.deps.maxEvents)
-	length := s.length + int64(len(d.events))
-	usable := limit - closingEvents - closingCallEvents*int64(len(s.progress.Calls)) - closingTextEvents*int64(len(s.progress.Texts))
-	s.warn(d, "events", float64(length), float64(usable)) // of a short log, four fifths of the limit are never reached
+func (b *budget) measure(change *changeSet) (room bool) {
+	limit := int64(b.recorder.engine.maxEvents)
+	length := b.recorder.length + int64(len(change.events))
+	usable := limit - closingEvents - closingCallEvents*int64(len(b.progress.Calls)) - closingTextEvents*int64(len(b.progress.Texts))
+	change.warn("events", float64(length), float64(usable)) // of a short log, four fifths of the limit are never reached
 	if length < usable {
 		return true
 	}
-	s.overdraw("The log of the execution has reached its limit of %d events.", limit)
+	b.overdraw("The log of the execution has reached its limit of %d events.", limit)
 	return false
 }
 

@@ -32,3 +32,33 @@ func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func
 		after = page[len(page)-1].Seq
 	}
 }
+
+// replay applies the log from its beginning, and puts what it amounts to in the place of what the session has thought. It tells whether
+// the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
+func (r *recorder) replay(transcript *domain.Transcript) (broken bool, err error) {
+	progress := domain.NewProgress()
+	folded := []domain.Folded{progress}
+	if transcript != nil {
+		folded = append(folded, transcript)
+	}
+	err = eachEvent(r.claim.lease, r.engine.store, r.execution.ID, func(event domain.Event) error {
+		err := event.ApplyTo(folded...)
+		broken = err != nil
+		return err
+	})
+	if err != nil {
+		return broken, err
+	}
+	*r.progress, r.transcript = *progress, transcript
+	return false, nil
+}
+
+// readTranscript reads what was said, for an agent that knows nothing of it.
+func (r *recorder) readTranscript() error {
+	transcript := domain.NewTranscript()
+	if err := eachEvent(r.claim.lease, r.engine.store, r.execution.ID, transcript.Apply); err != nil {
+		return err
+	}
+	r.transcript = transcript
+	return nil
+}

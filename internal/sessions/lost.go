@@ -18,17 +18,17 @@ var consequential = []domain.Class{domain.ClassWrite, domain.ClassExecute, domai
 // inquires tells whether somebody is to be asked what became of a call. An external agent is not there any more to wait for that,
 // and of an unattended execution there is nobody to be asked.
 func (s *Session) inquires(c *call) bool {
-	return !s.external() && !s.execution.Request.Unattended && slices.Contains(consequential, c.Class)
+	return !s.recorder.external() && !s.execution.Request.Unattended && slices.Contains(consequential, c.Class)
 }
 
 // inquire asks what became of a call, and tells whether it could. From that event on the call is not running, in the log and here: the
 // next driver finds the same question.
-func (s *Session) inquire(d *draft, c *call) bool {
+func (s *Session) inquire(change *changeSet, c *call) bool {
 	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
 	if err != nil {
 		return false
 	}
-	s.put(d, c, approvals.AskOutcome(s.execution, c.ToolCall, hash, c.logged().Since, s.approvalTimeout(), time.Now()))
+	s.put(change, c, approvals.AskOutcome(*s.execution, c.ToolCall, hash, c.logged().Since, s.approvalTimeout(), time.Now()))
 	return true
 }
 

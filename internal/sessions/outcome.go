@@ -3,6 +3,7 @@ package sessions
 import (
 	"encoding/json"
 	"errors"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -71,4 +72,15 @@ func misfit(stop domain.StopReason) outcome {
 // withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
 func withoutBlocks() outcome {
 	return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
+}
+
+// output is what has come of the execution, with the calls that end with it.
+func (r *recorder) output(end outcome) domain.Output {
+	success := end.status == domain.StatusCompleted
+	text, cut := r.progress.Said.Last(success)
+	return domain.Output{
+		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
+		DurationSeconds: domain.Seconds(time.Since(r.execution.Created)), Error: end.failure, TokenUsage: r.progress.Usage,
+		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, r.progress.Executed...), // none is an empty list
+	}
 }

@@ -20,8 +20,8 @@ func (s *Session) parking() (<-chan time.Time, func() bool) {
 	if !s.parkable() || s.wakesSoon() {
 		return nil, func() bool { return false }
 	}
-	quiet := s.deps.parkAfter
-	if s.awaitsRetry() { // for how long is known
+	quiet := s.engine.parkAfter
+	if s.recorder.awaitsRetry() { // for how long is known
 		quiet = 0
 	}
 	timer := time.NewTimer(time.Until(s.control.quiet.Add(quiet)))
@@ -38,19 +38,19 @@ func (s *Session) parkable() bool {
 	case s.progress.Status == domain.StatusInterrupted:
 		return true
 	case s.progress.Status == domain.StatusIdle:
-		return !s.external() || s.agent.open == nil || s.agent.session != ""
-	case !s.progress.Turn.Open || s.external() || s.turn.result != nil || s.anyCall((*call).runsHere) || s.anyCall((*call).awaitsSlot):
+		return !s.recorder.external() || s.agent.open == nil || s.recorder.agentSession != ""
+	case !s.progress.Turn.Open || s.recorder.external() || s.turn.result != nil || s.calls.any((*call).runsHere) || s.calls.any((*call).awaitsSlot):
 		return false
 	default: // an agent that has not come back to its question yet may find it answered
-		waits := s.waitsForSomebody() || s.awaitsRetry()
-		return waits && !s.anyCall(func(c *call) bool { return s.agent.open != nil && c.waits() && c.ask == nil })
+		waits := s.calls.waitForSomebody() || s.recorder.awaitsRetry()
+		return waits && !s.calls.any(func(c *call) bool { return s.agent.open != nil && c.waits() && c.ask == nil })
 	}
 }
 
 // wakesSoon tells whether parking is not worth it.
 func (s *Session) wakesSoon() bool {
-	soon := s.deps.parkAfter
-	if s.awaitsRetry() {
+	soon := s.engine.parkAfter
+	if s.recorder.awaitsRetry() {
 		soon = min(soon, shortRetry)
 	}
 	wakes := s.wakes()
@@ -70,13 +70,13 @@ func (s *Session) wakes() *time.Time {
 	case domain.StatusIdle:
 		return resting(s.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
-		return resting(s.choosingSeconds())
+		return resting(s.recorder.choosingSeconds())
 	}
-	if s.awaitsRetry() {
+	if s.recorder.awaitsRetry() {
 		at := s.progress.RetryAt()
 		return &at
 	}
-	return s.firstExpiry()
+	return s.calls.firstExpiry()
 }
 
 // park lets the agent and then the execution go. The bell is read first: what was written before that is read here, and what
@@ -88,9 +88,9 @@ func (s *Session) park() state {
 	default:
 	}
 	s.control.quiet = time.Now() // should it not come to it, then not at once again
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	head, err := s.deps.store.Head(ctx, s.execution.ID)
+	head, err := s.engine.store.Head(ctx, s.execution.ID)
 	if err == nil {
 		err = s.reread()
 	}
@@ -105,7 +105,7 @@ func (s *Session) park() state {
 	case err != nil:
 		return s.readAgain(err)
 	case !d.empty():
-		if err := s.commit(d); err != nil {
+		if err := s.recorder.commit(d); err != nil {
 			return s.abandon(err)
 		}
 		return s.sync
@@ -135,7 +135,7 @@ func (s *Session) letGo(bell int64) state {
 	if err := s.silence(errPark); err != nil {
 		return s.abandon(err)
 	}
-	if err := s.releaseAll(); err != nil {
+	if err := s.texts.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
 	switch {
@@ -147,14 +147,16 @@ func (s *Session) letGo(bell int64) state {
 	}
 	s.closeAgent()
 	// Nobody can get any further before somebody answers: it has not been recovered in vain.
-	err := s.commit(&draft{advanced: true, park: &store.Park{ForeignWrites: bell, Until: s.wakes()}})
+	change := s.recorder.begin()
+	change.advanced, change.park = true, &store.Park{ForeignWrites: bell, Until: s.wakes()}
+	err := s.recorder.commit(change)
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
 		return s.giveBack()
 	case err != nil:
 		return s.abandon(err)
 	}
-	s.claim.parked = true
+	s.exit = exitParked
 	return nil
 }
 
@@ -166,11 +168,11 @@ func (s *Session) cameToItsEnd() bool {
 // onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
 // is repeated, so that no agent is needed before that.
 func (s *Session) onlyWaits() bool {
-	waits := s.progress.Status == domain.StatusPendingToolApproval || s.progress.Status == domain.StatusExecutingTool || s.awaitsRetry()
+	waits := s.progress.Status == domain.StatusPendingToolApproval || s.progress.Status == domain.StatusExecutingTool || s.recorder.awaitsRetry()
 	if !waits || !s.parkable() || s.wanted() || len(s.decided) > 0 {
 		return false
 	}
-	return !s.wakesSoon() && !s.anyCall(func(c *call) bool { return !c.waits() && c.generation() == 0 })
+	return !s.wakesSoon() && !s.calls.any(func(c *call) bool { return !c.waits() && c.generation() == 0 })
 }
 
 // waitOn closes what broke off with the earlier driver and parks the execution at once.
@@ -180,15 +182,15 @@ func (s *Session) waitOn() state {
 		return s.abandon(err)
 	}
 	if newer {
-		s.deps.dispatch.Recovered(s)
+		s.engine.dispatch.Recovered(s)
 		return s.goOnWithTurn
 	}
-	d := &draft{}
-	s.closeBroken(d)
-	if err := s.commit(d); err != nil {
+	change := s.recorder.begin()
+	s.texts.close(change, false)
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	return s.letGo(s.claim.bell)
+	return s.letGo(s.bell)
 }
 
 // newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
@@ -200,7 +202,7 @@ func (s *Session) newerRules() (bool, error) {
 		return false, err
 	}
 	return slices.ContainsFunc(s.rules.policy.Rules, func(rule domain.PermissionRule) bool {
-		return s.anyCall(func(c *call) bool {
+		return s.calls.any(func(c *call) bool {
 			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
 		})
 	}), nil

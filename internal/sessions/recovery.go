@@ -33,7 +33,7 @@ func RecoveryDelay(n int) time.Duration {
 // exhausted tells whether the execution has been recovered too often without progress. One that waits for somebody has not: before they
 // answer nobody can get any further, and the question must not be lost.
 func (s *Session) exhausted() bool {
-	return s.execution.Recovery > maxRecoveries && !s.anyCall(func(c *call) bool { return c.waits() || (c.running() && s.inquires(c)) })
+	return s.execution.Recovery > maxRecoveries && !s.calls.any(func(c *call) bool { return c.waits() || (c.running() && s.inquires(c)) })
 }
 
 // notRecovered is the interruption of an execution that is exhausted.
@@ -43,7 +43,7 @@ func (s *Session) notRecovered() *interruption {
 		reason: "The server stopped again and again while it drove this execution, and in ten recoveries no message and no call was finished. " +
 			"The execution may be the reason: look at its log before you let it go on.",
 	}
-	if s.external() {
+	if s.recorder.external() {
 		why.cause = domain.CauseProcessGone
 	}
 	return why

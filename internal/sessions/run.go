@@ -29,7 +29,7 @@ func (s *Session) Run() {
 func (s *Session) Dismiss() {
 	s.control.watcher.Close()
 	s.closeAgent()
-	s.deps.dispatch.Left(s)
+	s.engine.dispatch.Left(s)
 }
 
 // crashed books the execution as failed, unless what it would write is what panics.
@@ -40,12 +40,12 @@ func (s *Session) crashed() {
 		}
 	}()
 	// What was about to be written when it panicked is not in the log, and must not be gone on from.
-	if _, err := s.readLog(nil); err != nil {
+	if _, err := s.recorder.replay(nil); err != nil {
 		s.abandon(err)
 		return
 	}
-	s.held = nil
-	s.attachCalls()
+	s.recorder.held = nil
+	s.calls.attach()
 	if err := s.silence(errCrashed); err != nil {
 		s.abandon(err)
 		return
@@ -60,25 +60,17 @@ var errCrashed = errors.New("sessions: panic")
 func (s *Session) leave() {
 	s.inbox.close(errOver)
 	s.control.watcher.Close()
-	s.vacate((*call).awaitsSlot)
+	s.calls.vacate((*call).awaitsSlot)
 	if s.turn.stop != nil {
 		s.turn.stop(errOver)
 		s.outlive()
 	}
 	s.closeAgent()
-	s.vacate(func(*call) bool { return true })
-	if s.claim.released {
-		s.deps.dispatch.Release(s.execution.ID, s.claim.epoch)
+	s.calls.vacate(func(*call) bool { return true })
+	if s.exit == exitReleased {
+		s.engine.dispatch.Release(s.execution.ID, s.claim.epoch)
 	}
-	s.deps.dispatch.Left(s)
-}
-
-func (s *Session) vacate(which func(*call) bool) {
-	for _, c := range s.calls {
-		if which(c) {
-			c.vacate()
-		}
-	}
+	s.engine.dispatch.Left(s)
 }
 
 // outlive waits until Prompt has returned, however long that takes.

@@ -11,37 +11,51 @@ import (
 	"signoff/internal/store"
 )
 
-// Session drives one execution. Its goroutine alone touches it, but for what is marked otherwise.
+// Session drives one execution. Its goroutine alone touches it and what belongs to it, but for what is marked otherwise.
 type Session struct {
-	deps      *Engine
-	execution domain.Execution // its fields that never change; what changes is in progress
+	engine    *Engine
+	execution *domain.Execution // its fields that never change; what changes is in progress
 	claim     claim
-	progress  *domain.Progress // what the log implies; only [Session.emit] changes it
-	clock     clock            // of the events
-	length    int64            // of the log, as far as this session knows
-	turn      turnRun
+	progress  *domain.Progress // the recorder's
+	recorder  *recorder
+	budget    *budget
+	calls     *openCalls
+	texts     *texts
+	turn      *turnRun
 	agent     agentHandle
 	control   control
-	inbox     *inbox // what the agent has said
-	masking   masking
-	calls     map[string]*call           // those of progress, with what the log does not hold
+	inbox     *inbox                     // what the agent has said
 	decided   map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 	rules     rules
 	blocks    generating
-	spent     *outcome // the budget is used up
-	held      *draft   // what the agent said last, as it came with the end of the turn; nil: all is written
+	recovers  bool  // it goes on from an earlier driver, or from the queue
+	begun     bool  // the first turn began with the creation
+	bell      int64 // as it stood when the execution was claimed
+	exit      exit
 }
 
-// claim is the right to drive an execution, and how it was got and goes.
+// claim is the right to drive an execution.
 type claim struct {
-	epoch    int64
-	lease    context.Context // ends when this replica may not write any more
-	recovers bool            // from an earlier driver, or from the queue
-	begun    bool            // the first turn began with the creation
-	bell     int64           // as it stood when the execution was claimed
-	released bool            // the execution is given back when the session has left
-	parked   bool            // nobody drives the execution any more
+	epoch int64
+	lease context.Context // ends when this replica may not write any more
 }
+
+// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
+func (c claim) reading() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.lease, readTimeout)
+}
+
+// readTimeout gives a query up that the database does not answer.
+const readTimeout = 10 * time.Second
+
+// exit is how a session leaves its execution.
+type exit int
+
+const (
+	exitEnded    exit = iota
+	exitReleased      // the execution is given back when the session has left
+	exitParked        // nobody drives the execution any more
+)
 
 // control is what others want of the execution, and when the session looks again.
 type control struct {
@@ -71,7 +85,7 @@ type state func() state
 var errOver = errors.New("sessions: the session is over")
 
 // Execution is the one that the session drives, as it was when the session was made.
-func (s *Session) Execution() domain.Execution { return s.execution }
+func (s *Session) Execution() domain.Execution { return *s.execution }
 
 // Cancel has the session end as soon as it runs. It is called before [Session.Run].
 func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Cancel = request }
@@ -79,28 +93,8 @@ func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Canc
 // Recover has the session go on from the log of an earlier driver, or of an execution that was queued. The bell is how often somebody had
 // written to the execution when it was claimed. It is called before [Session.Run].
 func (s *Session) Recover(bell int64) {
-	s.claim.recovers, s.claim.bell, s.control.quiet = true, bell, time.Time{}
+	s.recovers, s.bell, s.control.quiet = true, bell, time.Time{}
 }
 
 // LetGo tells, when the session has left, whether the execution goes on without it.
-func (s *Session) LetGo() bool { return s.claim.released || s.claim.parked }
-
-// external tells whether the agent is a process that keeps a history of its own.
-func (s *Session) external() bool { return s.execution.Request.Source.Type == domain.SourceACP }
-
-// now is the turn that a fact belongs to; 0 between two turns.
-func (s *Session) now() int {
-	if s.progress.Turn.Open {
-		return s.progress.Turn.Number
-	}
-	return 0
-}
-
-func (s *Session) anyCall(is func(*call) bool) bool {
-	for _, c := range s.calls {
-		if is(c) {
-			return true
-		}
-	}
-	return false
-}
+func (s *Session) LetGo() bool { return s.exit != exitEnded }

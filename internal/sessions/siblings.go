@@ -17,8 +17,8 @@ func (s *Session) answerByRules() error {
 	if err := s.readRules(); err != nil {
 		return err
 	}
-	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		c := s.calls[id]
+	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
+		c := s.calls.open[id]
 		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(s.rules.policy.Rules)) {
 			continue
 		}
@@ -51,11 +51,11 @@ func (s *Session) answerByRule(c *call, judgement approvals.Judgement) error {
 	resolution, event := approvals.AnswerByRule(*c.approval, *rule)
 	change := store.Change{
 		Execution: s.execution.ID, Epoch: s.claim.epoch, Resolve: []store.Resolution{resolution},
-		Events: []domain.Event{s.event(event)}, Hits: []string{rule.ID},
+		Events: []domain.Event{s.recorder.event(event)}, Hits: []string{rule.ID},
 	}
-	ctx, cancel := s.reading()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	_, err := s.deps.log.Commit(ctx, change)
+	_, err := s.engine.log.Commit(ctx, change)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		return nil // a person was faster, or its time is over
 	}

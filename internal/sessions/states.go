@@ -18,17 +18,17 @@ import (
 // queued is where every execution starts.
 func (s *Session) queued() state {
 	switch {
-	case s.claim.recovers:
+	case s.recovers:
 		return s.takeUp
 	case s.control.requests.Cancel != nil: // it was created too late for its answer
 		return s.finish(s.cancellation())
-	case s.claim.begun:
+	case s.begun:
 		return s.goOn
 	}
 	return s.settling(func() state {
-		d := &draft{}
-		s.to(d, domain.StatusInitializing, "")
-		if err := s.commit(d); err != nil {
+		change := s.recorder.begin()
+		change.to(domain.StatusInitializing, "")
+		if err := s.recorder.commit(change); err != nil {
 			return s.abandon(err)
 		}
 		return s.initializing
@@ -56,7 +56,7 @@ func (s *Session) initializing() state {
 				o.stop()
 				return s.finish(s.cancellation())
 			}
-		case <-s.deps.draining:
+		case <-s.engine.draining:
 			return s.handOver
 		case <-s.claim.lease.Done():
 			return s.abandon(context.Cause(s.claim.lease))
@@ -67,7 +67,7 @@ func (s *Session) initializing() state {
 func (s *Session) beginToOpen() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
-	with := domain.Opening{Execution: s.today(), Host: s.host(), AgentSession: s.agent.loading, Log: s.agentLog(), Options: s.progress.Options}
+	with := domain.Opening{Execution: s.recorder.snapshot(), Host: s.host(), AgentSession: s.agent.loading, Log: s.agentLog(), Options: s.progress.Options}
 	go func() {
 		defer close(o.done)
 		defer func() {
@@ -76,17 +76,10 @@ func (s *Session) beginToOpen() *opening {
 			}
 		}()
 		failpoint.Hit(failpoint.BeforeAgentOpen)
-		o.agent, o.err = s.deps.open(ctx, with)
+		o.agent, o.err = s.engine.open(ctx, with)
 		failpoint.Hit(failpoint.AfterAgentOpen)
 	}()
 	return o
-}
-
-// today is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
-func (s *Session) today() domain.Execution {
-	execution := s.execution
-	execution.Status, execution.Turn, execution.Rounds, execution.Usage = s.progress.Status, s.progress.Turn.Number, s.progress.Turn.Rounds, s.progress.Usage
-	return execution
 }
 
 // opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
@@ -97,8 +90,8 @@ func (s *Session) opened(err error) state {
 		return s.begin
 	case s.turn.stage == turnReopened && s.progress.Turn.Number == 1:
 		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
-	case s.external() && s.progress.Turn.Number > 0:
-		return s.interrupt(&draft{}, processGone(domain.FailureOf(err).Message))
+	case s.recorder.external() && s.progress.Turn.Number > 0:
+		return s.interrupt(s.recorder.begin(), processGone(domain.FailureOf(err).Message))
 	case errors.Is(err, domain.ErrProviderUnavailable):
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(err))
 	default:
@@ -108,17 +101,12 @@ func (s *Session) opened(err error) state {
 
 // waiting: the agent thinks, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
 func (s *Session) waiting() state {
-	if !s.awaitsRetry() {
+	if !s.recorder.awaitsRetry() {
 		return s.listen()
 	}
 	due := time.NewTimer(time.Until(s.progress.RetryAt()))
 	defer due.Stop()
 	return s.await(nil, due.C, s.current)
-}
-
-// awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
-func (s *Session) awaitsRetry() bool {
-	return s.progress.Turn.Open && time.Now().Before(s.progress.RetryAt())
 }
 
 // current is the state method of the derived status.
@@ -137,22 +125,11 @@ func (s *Session) current() state {
 
 // listen waits for the one thing that happens next in a turn.
 func (s *Session) listen() state {
-	expiry, stopExpiry := s.nextExpiry()
+	expiry, stopExpiry := s.calls.nextExpiry()
 	defer stopExpiry()
-	out, stopClock := s.timeLeft()
+	out, stopClock := s.recorder.timeLeft()
 	defer stopClock()
 	return s.await(expiry, out, s.timeOut)
-}
-
-// timeLeft rings when the turn has been active for as long as it may; never while its clock stands still. The time that people and
-// clients take is not the agent's.
-func (s *Session) timeLeft() (<-chan time.Time, func() bool) {
-	limit := time.Duration(s.execution.Request.TimeoutSeconds) * time.Second
-	if limit == 0 || !s.progress.Active() {
-		return nil, func() bool { return false }
-	}
-	timer := time.NewTimer(limit - s.progress.ActiveTime(s.clock.now()))
-	return timer.C, timer.Stop
 }
 
 // await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
@@ -176,7 +153,7 @@ func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 		return s.sync
 	case <-s.rules.verdicts:
 		return s.sync
-	case <-s.deps.draining:
+	case <-s.engine.draining:
 		return s.handOver
 	case <-s.claim.lease.Done():
 		return s.abandon(context.Cause(s.claim.lease))
@@ -192,7 +169,7 @@ func (s *Session) hear() state {
 	switch {
 	case s.turn.result != nil:
 		return s.conclude
-	case s.spent != nil:
+	case s.budget.spent != nil:
 		return s.stopSpending
 	case s.rules.behind:
 		return s.sync
@@ -220,17 +197,17 @@ func (s *Session) sync() state {
 	case err == nil && s.superseded():
 		return s.interruptTurn
 	}
-	var d *draft
+	var change *changeSet
 	if err == nil {
-		d, err = s.decisions()
+		change, err = s.decisions()
 	}
 	if err != nil {
 		return s.readAgain(err)
 	}
-	if !d.empty() {
+	if !change.empty() {
 		s.control.quiet = time.Now()
 	}
-	if err := s.commit(d); err != nil {
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
 	s.control.seen = stirred
@@ -286,7 +263,7 @@ func (s *Session) timeOut() state {
 // must not keep the others open. What became of them is then read like any other decision.
 func (s *Session) expire() state {
 	now := time.Now()
-	for _, c := range s.calls {
+	for _, c := range s.calls.open {
 		if expires := c.expires(); expires == nil || expires.After(now) {
 			continue
 		}
@@ -304,33 +281,25 @@ func (s *Session) expire() state {
 
 func (s *Session) expireOne(c *call) error {
 	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
-	d := &draft{}
-	s.emit(d, event)
-	change := d.change(s)
-	change.Update, change.Resolve = nil, append(change.Resolve, resolution)
+	change := s.recorder.begin()
+	change.resolved = append(change.resolved, resolution)
+	change.emit(event)
+	transaction := change.transaction()
+	transaction.Update = nil
 	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
 	c.approval.Expires = &again
 	failpoint.Hit(failpoint.BeforeExpiry)
-	return s.endWaiting(change)
+	return s.recorder.commitEnd(transaction)
 }
 
 // expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
 // counts.
 func (s *Session) expireClient(c *call) error {
-	change := (&draft{closing: []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}}).change(s)
+	change := s.recorder.begin()
+	change.closing = []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}
 	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
 	c.client.Expires = &again
-	return s.endWaiting(change)
-}
-
-// endWaiting commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
-func (s *Session) endWaiting(change store.Change) error {
-	_, err := s.deps.log.Commit(s.claim.lease, change)
-	code := domain.CodeOf(err)
-	if err != nil && (errors.Is(err, store.ErrCommitUnknown) || (code != domain.CodeStale && code != domain.CodeStorage)) {
-		return err
-	}
-	return nil
+	return s.recorder.commitEnd(change.transaction())
 }
 
 // clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
@@ -340,7 +309,7 @@ const clockSkew = 200 * time.Millisecond
 func (s *Session) rest(seconds int, over state) state {
 	var deadline <-chan time.Time
 	if seconds > 0 {
-		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.clock.now()))
+		timer := time.NewTimer(s.progress.Since.Add(time.Duration(seconds) * time.Second).Sub(s.recorder.clock.now()))
 		defer timer.Stop()
 		deadline = timer.C
 	}
@@ -352,7 +321,7 @@ func (s *Session) stopSpending() state {
 	if err := s.silence(errSpent); err != nil {
 		return s.abandon(err)
 	}
-	return s.giveUp(*s.spent)
+	return s.giveUp(*s.budget.spent)
 }
 
 func (s *Session) closeAgent() {

@@ -24,7 +24,7 @@ func (s *Session) takeUp() state {
 	if s.onlyWaits() {
 		return s.waitOn
 	}
-	s.deps.dispatch.Recovered(s)
+	s.engine.dispatch.Recovered(s)
 	failpoint.Hit(failpoint.AfterRecovery)
 	switch {
 	case s.control.requests.Cancel != nil:
@@ -41,41 +41,37 @@ func (s *Session) takeUp() state {
 // rested goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
 // until then, so no recovery of it is in vain.
 func (s *Session) rested() state {
-	s.agent.transcript = nil // nobody needs it before somebody prompts
+	s.recorder.transcript = nil // nobody needs it before somebody prompts
 	if s.execution.Recovery > 0 {
-		if err := s.commit(&draft{advanced: true}); err != nil {
+		change := s.recorder.begin()
+		change.advanced = true
+		if err := s.recorder.commit(change); err != nil {
 			return s.abandon(err)
 		}
 	}
 	return s.sync
 }
 
-// waitsForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
-// were asked must not be lost with it.
-func (s *Session) waitsForSomebody() bool {
-	return s.anyCall((*call).waits)
-}
-
 // goOnWithTurn closes what broke off, and takes the turn up again where that is safe.
 func (s *Session) goOnWithTurn() state {
-	d := &draft{}
+	change := s.recorder.begin()
 	why := s.obstacle()
 	if why == nil || s.progress.Status == domain.StatusQueued {
-		s.to(d, domain.StatusInitializing, s.takenUpAs())
+		change.to(domain.StatusInitializing, s.takenUpAs())
 	}
-	s.closeBroken(d)
-	s.closeLost(d)
-	d.advanced = false // closing what is broken is no progress
+	s.texts.close(change, false)
+	s.closeLost(change)
+	change.advanced = false // closing what is broken is no progress
 	if why != nil {
-		return s.interrupt(d, *why)
+		return s.interrupt(change, *why)
 	}
-	if err := s.commit(d); err != nil {
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
 	if s.progress.Turn.Number > 0 {
-		s.agent.loading = s.agent.session
+		s.agent.loading = s.recorder.agentSession
 	}
-	if s.external() && s.progress.Turn.Open {
+	if s.recorder.external() && s.progress.Turn.Open {
 		s.turn.continued = s.continuation(domain.ResumeLoad)
 	}
 	return s.initializing
@@ -109,13 +105,13 @@ func (s *Session) obstacle() *interruption {
 // external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
 // the same, and have done half of it: some agents act unasked, and tell of it later.
 func (s *Session) processLost() string {
-	if !s.external() || !s.progress.Turn.Open {
+	if !s.recorder.external() || !s.progress.Turn.Open {
 		return ""
 	}
-	if s.agent.session == "" {
+	if s.recorder.agentSession == "" {
 		return "The agent's process was lost in the middle of its turn. " + cannotLoad
 	}
-	if s.anyCall(func(c *call) bool { return c.running() }) {
+	if s.calls.any(func(c *call) bool { return c.running() }) {
 		return "The agent's process was lost while a call was running, which may have run in part or in full."
 	}
 	return ""
@@ -125,78 +121,48 @@ const cannotLoad = "The agent cannot take up a session of an earlier process."
 
 // closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
 // left who would wait for an answer. Where it matters what became of one, a person is asked first.
-func (s *Session) closeLost(d *draft) {
-	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		c := s.calls[id]
+func (s *Session) closeLost(change *changeSet) {
+	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
+		c := s.calls.open[id]
 		switch {
 		case c.client != nil: // the client was asked, not this server
 			continue
-		case c.running() && s.inquires(c) && s.inquire(d, c):
+		case c.running() && s.inquires(c) && s.inquire(change, c):
 			continue
 		case c.running():
-			s.refuse(d, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
-		case s.external():
-			s.refuse(d, c, domain.OutcomeCancelled, domain.Failure{
+			s.refuse(change, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
+		case s.recorder.external():
+			s.refuse(change, c, domain.OutcomeCancelled, domain.Failure{
 				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
 			})
 		default:
 			continue
 		}
 		if c.approval != nil {
-			s.retract(d, *c.approval)
+			change.retract(*c.approval)
 		}
 	}
-}
-
-// readLog applies the log from its beginning, and puts what it amounts to in the place of what the session has thought. It tells whether
-// the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
-func (s *Session) readLog(transcript *domain.Transcript) (broken bool, err error) {
-	progress := domain.NewProgress()
-	folded := []domain.Folded{progress}
-	if transcript != nil {
-		folded = append(folded, transcript)
-	}
-	err = eachEvent(s.claim.lease, s.deps.store, s.execution.ID, func(event domain.Event) error {
-		err := event.ApplyTo(folded...)
-		broken = err != nil
-		return err
-	})
-	if err != nil {
-		return broken, err
-	}
-	*s.progress, s.agent.transcript = *progress, transcript
-	return false, nil
-}
-
-// readTranscript reads what was said, for an agent that knows nothing of it.
-func (s *Session) readTranscript() error {
-	transcript := domain.NewTranscript()
-	if err := eachEvent(s.claim.lease, s.deps.store, s.execution.ID, transcript.Apply); err != nil {
-		return err
-	}
-	s.agent.transcript = transcript
-	return nil
 }
 
 // remember reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
 // be the next time, too.
 func (s *Session) remember() (broken bool, err error) {
-	if broken, err = s.readLog(domain.NewTranscript()); err != nil {
+	if broken, err = s.recorder.replay(domain.NewTranscript()); err != nil {
 		return broken, err
 	}
-	s.attachCalls()
-	ctx, cancel := s.reading()
+	s.calls.attach()
+	ctx, cancel := s.claim.reading()
 	defer cancel()
-	if s.control.requests, err = s.deps.store.ControlRequests(ctx, s.execution.ID); err != nil {
+	if s.control.requests, err = s.engine.store.ControlRequests(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
 	if err := s.readClientCalls(); err != nil {
 		return false, err
 	}
-	if s.blocks.document, err = s.deps.store.EditedDocument(ctx, s.execution.ID); err != nil {
+	if s.blocks.document, err = s.engine.store.EditedDocument(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
-	rows, err := s.deps.store.ApprovalsOf(ctx, s.execution.ID)
+	rows, err := s.engine.store.ApprovalsOf(ctx, s.execution.ID)
 	if err != nil {
 		return false, err
 	}
@@ -206,29 +172,10 @@ func (s *Session) remember() (broken bool, err error) {
 	return false, nil
 }
 
-// attachCalls has a call for each that the log leaves open, and for no other.
-func (s *Session) attachCalls() {
-	for id, c := range s.calls {
-		if s.progress.Calls[id] == nil {
-			s.endCall(c)
-		}
-	}
-	for id, open := range s.progress.Calls {
-		if s.calls[id] != nil {
-			continue
-		}
-		c := &call{ToolCall: open.Call, of: s.progress, came: recalled(*open)}
-		if open.Awaits == domain.AwaitsClient {
-			c.client = &domain.ClientCall{ToolCallID: id, State: domain.ClientCallWaiting} // until its row is read
-		}
-		s.calls[id] = c
-	}
-}
-
 // recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
 // question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
 func (s *Session) recallApproval(row domain.Approval) {
-	c, open := s.calls[row.Call.ID]
+	c, open := s.calls.open[row.Call.ID]
 	if open && row.ID == c.logged().Under {
 		c.ranUnder(row)
 	}
@@ -236,7 +183,7 @@ func (s *Session) recallApproval(row domain.Approval) {
 		c.retry = row.Decision
 	}
 	switch {
-	case !open || row.ID != c.logged().Approval || (c.running() && !s.external()):
+	case !open || row.ID != c.logged().Approval || (c.running() && !s.recorder.external()):
 	case row.Status == domain.ApprovalPending:
 		c.approval, c.came.Hash = &row, row.ArgumentsHash
 	default:
@@ -256,20 +203,20 @@ func (s *Session) history() ([]domain.Message, error) {
 	if prompt := s.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
 		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
 	}
-	if s.agent.transcript == nil && s.progress.Turn.Number == 1 && s.turn.continued == nil {
+	if s.recorder.transcript == nil && s.progress.Turn.Number == 1 && s.turn.continued == nil {
 		return history, nil
 	}
-	if s.agent.transcript == nil {
-		if err := s.readTranscript(); err != nil {
+	if s.recorder.transcript == nil {
+		if err := s.recorder.readTranscript(); err != nil {
 			return nil, err
 		}
 	}
-	return append(history, s.agent.transcript.Messages()...), nil
+	return append(history, s.recorder.transcript.Messages()...), nil
 }
 
 // agentLog reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
 func (s *Session) agentLog() domain.AgentLog {
-	logs, execution := s.deps.store, s.execution
+	logs, execution := s.engine.store, *s.execution
 	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
 		chain := []domain.Execution{execution}
 		for earlier := execution; earlier.Request.ResumeSession != "" && len(chain) < longestChain; {

@@ -51,13 +51,11 @@ func (t *turnRun) stopped() bool { return t.stage >= turnHandedOver }
 
 // agentHandle is the agent of the execution, and what is known of it.
 type agentHandle struct {
-	open       domain.Agent       // nil where its process is gone, or was not needed yet
-	opening    *opening           // on its way already when the execution was created
-	exited     bool               // its process has ended by itself, or broke down: the next prompt starts it again
-	session    string             // as the agent calls it, where it can take it up again
-	loading    string             // the agent session that is taken up when the agent is opened
-	fresh      bool               // the agent was just opened and remembers nothing of earlier turns
-	transcript *domain.Transcript // what was said before it was opened; nil: it knows, or that is to be read
+	open    domain.Agent // nil where its process is gone, or was not needed yet
+	opening *opening     // on its way already when the execution was created
+	exited  bool         // its process has ended by itself, or broke down: the next prompt starts it again
+	loading string       // the agent session that is taken up when the agent is opened
+	fresh   bool         // the agent was just opened and remembers nothing of earlier turns
 }
 
 // opening is an agent on its way. agent and err are set when done closes.

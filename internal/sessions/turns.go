@@ -13,122 +13,114 @@ import (
 
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
 func (s *Session) begin() state {
-	d := &draft{}
-	s.introduce(d)
+	change := s.recorder.begin()
+	s.introduce(change)
 	if !s.progress.Turn.Open {
-		s.startTurn(d)
+		s.startTurn(change)
 	} else if s.turn.continued != nil {
-		s.emit(d, *s.turn.continued)
+		change.emit(*s.turn.continued)
 	}
-	return s.enter(d)
+	return s.enter(change)
 }
 
 // advance starts the next turn with the agent that is there, or opens it again where its process is gone.
 func (s *Session) advance() state {
-	if s.deps.isDraining() {
+	if s.engine.isDraining() {
 		return s.handOver // its prompt is the next driver's
 	}
 	if s.agent.exited {
 		s.closeAgent()
 	}
-	d := &draft{}
+	change := s.recorder.begin()
 	if s.agent.open != nil {
-		s.startTurn(d)
-		return s.enter(d)
+		s.startTurn(change)
+		return s.enter(change)
 	}
-	s.to(d, domain.StatusInitializing, "")
-	if s.external() && s.agent.session == "" { // it would answer, and know nothing of what was said before
-		return s.interrupt(d, processGone(cannotLoad))
+	change.to(domain.StatusInitializing, "")
+	if s.recorder.external() && s.recorder.agentSession == "" { // it would answer, and know nothing of what was said before
+		return s.interrupt(change, processGone(cannotLoad))
 	}
-	if err := s.commit(d); err != nil {
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	s.agent.loading = s.agent.session
+	s.agent.loading = s.recorder.agentSession
 	return s.initializing
 }
 
 // introduce tells who answers from here on.
-func (s *Session) introduce(d *draft) {
+func (s *Session) introduce(change *changeSet) {
 	agent := s.agent.open.Introduction()
 	started := domain.AgentStarted{
-		Source: s.execution.Request.Source, Sandbox: s.deps.sandbox.Name(), Name: agent.Name, Version: agent.Version,
+		Source: s.execution.Request.Source, Sandbox: s.engine.sandbox.Name(), Name: agent.Name, Version: agent.Version,
 		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
 		Mode: agent.Mode, Model: agent.Model,
 	}
-	if s.external() {
+	if s.recorder.external() {
 		started.Sandbox = unconfined // it runs its commands itself
 	}
 	if agent.Resumable {
-		s.agent.session = agent.AgentSession
+		s.recorder.agentSession = agent.AgentSession
 	}
 	s.agent.fresh = agent.Continued == ""
-	s.emit(d, started)
+	change.emit(started)
 }
 
 // unconfined is the name of a sandbox without walls.
 const unconfined = "off"
 
 // startTurn takes the next prompt. What the agent has said between the turns ends here.
-func (s *Session) startTurn(d *draft) {
-	for _, key := range s.masking.keys() {
-		s.release(d, key)
+func (s *Session) startTurn(change *changeSet) {
+	for _, key := range s.recorder.masking.keys() {
+		s.texts.release(change, key)
 	}
-	s.closeTexts(d, true) // between turns nobody else says where a message ends
-	s.closeCalls(d)
+	s.texts.close(change, true) // between turns nobody else says where a message ends
+	s.calls.close(change)
 	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
 	if started.Turn > 1 {
 		next := s.control.requests.Prompts[0]
 		s.control.requests.Prompts = s.control.requests.Prompts[1:]
-		started.PromptID, started.Text, d.started = next.ID, next.Text, next.ID
+		started.PromptID, started.Text, change.started = next.ID, next.Text, next.ID
 		started.Options = next.Options
 		if next.Edit != nil {
 			started.Edits = next.Edit.Generation
 			s.blocks.document = cmp.Or(next.Edit.Document, s.blocks.document)
 		}
 	}
-	s.beginTurn(d, started)
+	s.beginTurn(change, started)
 }
 
 // beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
-func (s *Session) beginTurn(d *draft, started domain.TurnStarted) {
-	s.closeSubmitted(d, started.Edits)
-	for _, c := range s.calls {
-		s.endCall(c)
+func (s *Session) beginTurn(change *changeSet, started domain.TurnStarted) {
+	s.closeSubmitted(change, started.Edits)
+	for _, c := range s.calls.open {
+		s.calls.forget(c)
 	}
 	s.forgetTurn()
-	s.emit(d, started)
-	d.advanced = started.Turn > 1 // it has come further than any restart in between
-}
-
-// promptText is what the person says in this turn.
-func (s *Session) promptText() string {
-	if s.progress.Turn.Number > 1 {
-		return s.progress.Turn.Text
-	}
-	return s.execution.Request.FirstPrompt()
+	change.emit(started)
+	change.advanced = started.Turn > 1 // it has come further than any restart in between
 }
 
 // forgetTurn lets go of what belonged to the turn that is over.
 func (s *Session) forgetTurn() {
-	clear(s.masking.streams)
-	for _, c := range s.calls {
+	clear(s.recorder.masking.streams)
+	for _, c := range s.calls.open {
 		if c.generation() == 0 {
-			s.endCall(c)
+			s.calls.forget(c)
 		}
 	}
 	clear(s.decided)
 	if s.turn.stop != nil {
 		s.turn.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
 	}
-	s.turn, s.agent.transcript = turnRun{}, nil
+	*s.turn, s.recorder.transcript = turnRun{}, nil
 }
 
 // enter writes the beginning of a turn and lets the agent run.
-func (s *Session) enter(d *draft) state {
-	s.to(d, domain.StatusWaiting, "")
-	s.derive(d) // an approval of an earlier driver may be open
-	s.settleAccounts(d)
-	if err := s.commit(d); err != nil {
+func (s *Session) enter(change *changeSet) state {
+	change.to(domain.StatusWaiting, "")
+	s.calls.deriveStatus(change) // an approval of an earlier driver may be open
+	s.budget.settle(change)
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
 	return s.goOn()
@@ -136,7 +128,7 @@ func (s *Session) enter(d *draft) state {
 
 // goOn lets the agent of a turn run whose beginning is in the log.
 func (s *Session) goOn() state {
-	if s.spent != nil {
+	if s.budget.spent != nil {
 		return s.stopSpending
 	}
 	if err := s.prompt(); err != nil {
@@ -149,19 +141,19 @@ func (s *Session) goOn() state {
 // end of the lease reaches the agent also while the session itself waits for a database that does not answer.
 func (s *Session) prompt() error {
 	prompt := domain.Prompt{
-		Turn: s.progress.Turn.Number, Edits: s.progress.Turn.Edits, Rounds: s.progress.Turn.Rounds, Text: s.promptText(),
+		Turn: s.progress.Turn.Number, Edits: s.progress.Turn.Edits, Rounds: s.progress.Turn.Rounds, Text: s.recorder.promptText(),
 		Options: s.progress.Turn.Set, Retrying: s.progress.Retrying(),
 	}
 	if s.turn.continued != nil {
 		prompt.Text = s.turn.continued.Text
 	}
-	if !s.external() || s.agent.fresh {
+	if !s.recorder.external() || s.agent.fresh {
 		var err error
 		if prompt.History, err = s.history(); err != nil {
 			return err
 		}
 	}
-	s.agent.fresh, s.agent.transcript = false, nil
+	s.agent.fresh, s.recorder.transcript = false, nil
 	ctx, stop := context.WithCancelCause(s.claim.lease)
 	s.turn.stop, s.turn.gone = stop, make(chan struct{})
 	agent, inbox, gone, h := s.agent.open, s.inbox, s.turn.gone, s.host()
@@ -183,8 +175,8 @@ func (s *Session) prompt() error {
 
 func (s *Session) host() *host {
 	return &host{
-		inbox: s.inbox, execution: &s.execution, epoch: s.claim.epoch, lease: s.deps.dispatch.HoldsLease, workspace: s.deps.workspace, sandbox: s.deps.sandbox, store: s.deps.store,
-		vault: s.deps.vault, masker: s.deps.masker, runbook: s.runbook(), policy: s.rules.policy,
+		inbox: s.inbox, execution: s.execution, epoch: s.claim.epoch, lease: s.engine.dispatch.HoldsLease, workspace: s.engine.workspace, sandbox: s.engine.sandbox, store: s.engine.store,
+		vault: s.engine.vault, masker: s.engine.masker, runbook: s.runbook(), policy: s.rules.policy,
 	}
 }
 
@@ -195,8 +187,8 @@ func (s *Session) conclude() state {
 	if s.unheard() {
 		return s.reopen
 	}
-	if s.heed() != nil && s.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
-		if err := s.tellHeld(); err != nil {
+	if s.heed() != nil && s.recorder.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
+		if err := s.recorder.writeHeld(); err != nil {
 			return s.abandon(err)
 		}
 		_ = s.heed() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
@@ -208,12 +200,12 @@ func (s *Session) conclude() state {
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
 	}
 	end := s.ending()
-	s.unmeasured()
-	if wrong := s.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 {
+	s.budget.unmeasured()
+	if wrong := s.recorder.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 {
 		switch {
-		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil && s.deps.isDraining():
+		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.budget.spent == nil && s.engine.isDraining():
 			return s.giveBack() // the next driver asks again
-		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.spent == nil:
+		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.budget.spent == nil:
 			return s.repair(end.stop, wrong)
 		}
 		end = misfit(end.stop)
@@ -221,8 +213,8 @@ func (s *Session) conclude() state {
 	switch {
 	case !s.goesOn(end):
 		return s.finish(end)
-	case s.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
-		return s.finish(*s.spent) // nothing is left for another turn
+	case s.budget.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
+		return s.finish(*s.budget.spent) // nothing is left for another turn
 	case len(s.control.requests.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
 	case s.execution.Request.KeepOpen && s.control.requests.Close == nil:
@@ -244,12 +236,12 @@ func (s *Session) reopen() state {
 	s.turn.stop(errOver)
 	s.turn.stop, s.turn.result = nil, nil
 	s.closeAgent()
-	d := &draft{}
-	s.to(d, domain.StatusInitializing, domain.ReasonAgentExited)
-	if err := s.commit(d); err != nil {
+	change := s.recorder.begin()
+	change.to(domain.StatusInitializing, domain.ReasonAgentExited)
+	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	s.agent.loading = s.agent.session
+	s.agent.loading = s.recorder.agentSession
 	return s.initializing
 }
 
@@ -282,10 +274,10 @@ func (s *Session) goesOn(end outcome) bool {
 // prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
 // conversation would be lost.
 func (s *Session) brokeDown() bool {
-	if !s.unaccounted() || s.turn.result.err == nil || domain.CodeOf(s.turn.result.err) == domain.CodeInvalid {
+	if !s.calls.unaccounted() || s.turn.result.err == nil || domain.CodeOf(s.turn.result.err) == domain.CodeInvalid {
 		return false // it only does not take what the prompt wants
 	}
-	return s.agent.session != "" || domain.CodeOf(s.turn.result.err) == domain.CodeAgentExited
+	return s.recorder.agentSession != "" || domain.CodeOf(s.turn.result.err) == domain.CodeAgentExited
 }
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
@@ -295,14 +287,14 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		return s.abandon(err)
 	}
 	broke := s.brokeDown()
-	if err := s.attempt(func() *draft {
-		d := s.closeTurn(end)
+	if err := s.recorder.attempt(func() *changeSet {
+		change := s.closeTurn(end)
 		if s.progress.Status == domain.StatusInitializing || s.progress.Status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
-			s.to(d, domain.StatusWaiting, "")
+			change.to(domain.StatusWaiting, "")
 		}
-		d.resumed = s.control.requests.Resume != nil
-		s.to(d, next, "")
-		return d
+		change.resumed = s.control.requests.Resume != nil
+		change.to(next, "")
+		return change
 	}); err != nil {
 		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
 			return s.abandon(err)
@@ -328,21 +320,22 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 // endOpen comes before the end of a turn, in changes of its own: it tells what was held back of its texts, and withdraws what people
 // were asked.
 func (s *Session) endOpen() error {
-	if err := s.releaseAll(); err != nil {
+	if err := s.texts.releaseAll(); err != nil {
 		return err
 	}
 	return s.withdrawAll()
 }
 
 // closeTurn drafts the end of the turn, with all in it that was still open.
-func (s *Session) closeTurn(end outcome) *draft {
-	d := &draft{advanced: true, at: s.clock.set()} // the time of the turn is over
-	s.closeTexts(d, false)
-	s.closeCalls(d)
-	s.emit(d, domain.TurnEnded{
+func (s *Session) closeTurn(end outcome) *changeSet {
+	change := s.recorder.begin()
+	change.advanced, change.at = true, s.recorder.clock.set() // the time of the turn is over
+	s.texts.close(change, false)
+	s.calls.close(change)
+	change.emit(domain.TurnEnded{
 		Turn: s.progress.Turn.Number, Usage: s.progress.Usage.Since(s.progress.Turn.Before), StopReason: cmp.Or(end.stop, domain.StopError), Error: end.failure,
 	})
-	return d
+	return change
 }
 
 // idle: the turn is over, and the next prompt has not come.
@@ -351,7 +344,7 @@ func (s *Session) idle() state {
 		s.closeAgent()
 	}
 	switch {
-	case s.deps.isDraining():
+	case s.engine.isDraining():
 		return s.handOver
 	case len(s.control.requests.Prompts) > 0:
 		return s.advance
@@ -365,7 +358,7 @@ func (s *Session) idle() state {
 
 // continuation is what the agent is told when its turn goes on.
 func (s *Session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
-	continued := &domain.TurnContinued{Turn: s.progress.Turn.Number, Mode: mode, Text: s.promptText()}
+	continued := &domain.TurnContinued{Turn: s.progress.Turn.Number, Mode: mode, Text: s.recorder.promptText()}
 	switch {
 	case mode == domain.ResumeRetry: // the request is repeated as it was
 		continued.Text = ""
@@ -373,7 +366,7 @@ func (s *Session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	case s.progress.Turn.Heard:
 		continued.Text = goOn
 	default: // it may have heard the prompt, or not
-		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.promptText(), "\n", "\n> ")
+		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.recorder.promptText(), "\n", "\n> ")
 	}
 	return continued
 }

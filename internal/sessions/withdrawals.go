@@ -16,7 +16,7 @@ import (
 // unasked notes that the asker of a question has left. What the question asked for stays open until the agent says
 // what became of it.
 func (s *Session) unasked(gone *ask) {
-	for _, c := range s.calls {
+	for _, c := range s.calls.open {
 		if c.ask == gone {
 			c.ask = nil
 		}
@@ -26,7 +26,7 @@ func (s *Session) unasked(gone *ask) {
 // moot is the call whose open question loses its sense with what the agent says next.
 func (s *Session) moot(i item) *call {
 	if p, ended := i.payload.(domain.ToolCallCompleted); ended {
-		if c := s.calls[p.ToolCallID]; c != nil && c.approval != nil {
+		if c := s.calls.open[p.ToolCallID]; c != nil && c.approval != nil {
 			return c
 		}
 		return nil
@@ -34,7 +34,7 @@ func (s *Session) moot(i item) *call {
 	if i.withdrawn == nil {
 		return nil
 	}
-	for _, c := range s.calls {
+	for _, c := range s.calls.open {
 		if c.ask == i.withdrawn && c.approval != nil {
 			return c
 		}
@@ -45,9 +45,9 @@ func (s *Session) moot(i item) *call {
 // withdraw ends an open question, unless a decision was faster: that is acted on then. Where the turn is over nobody is
 // left who could act on it, and nothing starts any more.
 func (s *Session) withdraw(c *call) error {
-	d := &draft{}
-	s.retract(d, *c.approval)
-	err := s.commit(d)
+	change := s.recorder.begin()
+	change.retract(*c.approval)
+	err := s.recorder.commit(change)
 	if err == nil {
 		c.approval = nil
 		s.dismissAsker(c)
@@ -70,11 +70,11 @@ func (s *Session) withdraw(c *call) error {
 	if c.approval != nil {
 		return err // it was not a decision that refused the change
 	}
-	return s.commit(decided)
+	return s.recorder.commit(decided)
 }
 
 // decisionsAtLast reads the decisions, and again while the database is away: what hangs on them cannot wait for a bell.
-func (s *Session) decisionsAtLast() (*draft, error) {
+func (s *Session) decisionsAtLast() (*changeSet, error) {
 	for {
 		decided, err := s.decisions()
 		if err == nil {
@@ -91,8 +91,8 @@ func (s *Session) decisionsAtLast() (*draft, error) {
 
 // withdrawAll ends all open questions.
 func (s *Session) withdrawAll() error {
-	for _, id := range slices.Sorted(maps.Keys(s.calls)) {
-		if c := s.calls[id]; c != nil && c.approval != nil {
+	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
+		if c := s.calls.open[id]; c != nil && c.approval != nil {
 			if err := s.withdraw(c); err != nil {
 				return err
 			}

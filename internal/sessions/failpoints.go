@@ -7,17 +7,17 @@ import (
 
 // The moments around a commit at which a server may die, told apart by what is written.
 
-func (d *draft) passBefore() {
+func (change *changeSet) passBefore() {
 	if failpoint.Enabled {
-		for _, event := range d.events {
+		for _, event := range change.events {
 			failpoint.Hit(failpoint.Before(boundary(event)))
 		}
 	}
 }
 
-func (d *draft) passAfter() {
+func (change *changeSet) passAfter() {
 	if failpoint.Enabled {
-		for _, event := range d.events {
+		for _, event := range change.events {
 			failpoint.Hit(failpoint.After(boundary(event)))
 		}
 	}

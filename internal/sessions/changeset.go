@@ -1,0 +1,155 @@
+package sessions
+
+import (
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// changeSet is what one commit of the session writes, and whom it answers afterwards. [recorder.begin] begins one.
+type changeSet struct {
+	recorder *recorder
+	at       time.Time      // of all its events; zero: there are none yet
+	events   []domain.Event // as the log will hold them
+	asked    []domain.Approval
+	resolved []store.Resolution
+	replies  []func()
+	debug    []domain.DebugMessage
+	started  domain.PromptID   // the prompt whose turn begins
+	dropped  []domain.PromptID // prompts whose turn never comes
+	park     *store.Park       // nobody drives the execution from here on, until it wakes
+	resumed  bool              // what somebody chose for an interrupted execution is done
+	advanced bool              // the execution has come further: its recoveries count from 0 again
+	hits     []string          // permission rules that decided
+	audit    []domain.AuditRecord
+	ended    *domain.ExecutionEnded
+	output   *domain.Output
+	accepted bool // the execution ends, and somebody has accepted its newest blocks
+
+	handed    []domain.ClientCall   // that the client is asked to run
+	closing   []store.ClientClosing // that it is not asked to run any more
+	generated *domain.Generation
+}
+
+func (change *changeSet) empty() bool {
+	return len(change.events) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced
+}
+
+// onlySays tells whether the change set has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
+func (change *changeSet) onlySays() bool {
+	return len(change.asked)+len(change.resolved)+len(change.replies)+len(change.dropped)+len(change.audit)+len(change.handed)+len(change.closing) == 0 &&
+		change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
+}
+
+// after is the change set with all that comes before it.
+func (change *changeSet) after(said *changeSet) *changeSet {
+	both := *change
+	both.events = slices.Concat(said.events, change.events)
+	both.debug = slices.Concat(said.debug, change.debug)
+	both.hits = slices.Concat(said.hits, change.hits)
+	both.advanced = said.advanced || change.advanced
+	return &both
+}
+
+// emit adds what happens to the change, masked, dated and encoded as the log will hold it, and applies exactly that to the progress. All
+// events of a change have one time.
+//
+// A change that is not committed has been applied all the same: a session whose commit fails ends, unless it was made by
+// [recorder.attempt].
+func (change *changeSet) emit(payload domain.Payload) {
+	r := change.recorder
+	if change.at.IsZero() {
+		change.at = r.date()
+	}
+	event := r.event(payload)
+	event.Time = change.at
+	change.events = append(change.events, event)
+	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) && r.transcript == nil { // most events; the log holds the text as it is
+		r.progress.ApplyText(event.Time, payload)
+		return
+	}
+	folded := []domain.Folded{r.progress}
+	if r.transcript != nil {
+		folded = append(folded, r.transcript)
+	}
+	if err := event.ApplyTo(folded...); err != nil {
+		panic(err) // no server could read it back
+	}
+}
+
+// complete ends a call, in the log and on record.
+func (change *changeSet) complete(c *call, done domain.ToolCallCompleted) {
+	masker := change.recorder.engine.masker
+	done.Sandbox = c.logged().Sandbox
+	done.Output = masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
+	change.emit(done)
+	call := c.ToolCall
+	call.Summary, call.Action.Command = masker.MaskString(call.Summary), masker.MaskString(call.Action.Command)
+	change.audit = append(change.audit, audit.Call(*change.recorder.execution, call, c.came, done))
+}
+
+// retract ends an open question that nobody has answered and nobody needs answered any more.
+func (change *changeSet) retract(approval domain.Approval) {
+	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
+	change.resolved = append(change.resolved, resolution)
+	change.emit(event)
+}
+
+// transaction is the change as the store takes it: the row as the session knows it, and the events in their order.
+func (change *changeSet) transaction() store.Change {
+	r := change.recorder
+	usage := r.progress.Usage
+	update := &store.Update{
+		Status: r.progress.Status, Cause: r.progress.Cause, Turn: r.progress.Turn.Number, Rounds: r.progress.Turn.Rounds,
+		Usage: &usage, Output: change.output, AgentSession: r.agentSession, Accepted: change.accepted,
+	}
+	if change.textOnly() {
+		update = nil // the row does not change with every word
+	}
+	transaction := store.Change{
+		Execution: r.execution.ID, Epoch: r.claim.epoch, Update: update, Events: change.events,
+		Ask: change.asked, Resolve: change.resolved, Progress: change.advanced, Debug: change.debug,
+		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits,
+		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, Park: change.park,
+	}
+	for _, record := range change.audit {
+		transaction.Audit = append(transaction.Audit, r.maskRecord(record))
+	}
+	return transaction
+}
+
+func (change *changeSet) textOnly() bool {
+	return !slices.ContainsFunc(change.events, func(event domain.Event) bool {
+		switch event.Type {
+		case domain.MessageDeltaType, domain.ThoughtDeltaType, domain.ToolCallUpdatedType:
+			return false
+		default:
+			return true
+		}
+	})
+}
+
+// answer wakes the agents that wait. It is called after the commit and never before: a call that starts must be in
+// the log.
+func (change *changeSet) answer() {
+	for _, reply := range change.replies {
+		reply()
+	}
+}
+
+// reply answers the asker after the commit. An external agent may ask about the same call again.
+func (change *changeSet) reply(c *call, answer reply) {
+	waiting := c.ask
+	if waiting == nil {
+		return
+	}
+	change.replies = append(change.replies, func() { waiting.reply <- answer })
+	if !waiting.ours() {
+		c.ask = nil
+	}
+}

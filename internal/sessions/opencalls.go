@@ -1,0 +1,244 @@
+package sessions
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/audit"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// openCalls are the tool calls without an outcome: those of the progress, with what the log does not hold.
+type openCalls struct {
+	recorder *recorder
+	progress *domain.Progress
+	budget   *budget
+	turn     *turnRun
+	open     map[string]*call // by id
+}
+
+// nextExpiry rings when the first open approval expires; never where none does.
+func (o *openCalls) nextExpiry() (<-chan time.Time, func() bool) {
+	first := o.firstExpiry()
+	if first == nil {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(time.Until(*first))
+	return timer.C, timer.Stop
+}
+
+// firstExpiry is when the first open question expires; nil: never.
+func (o *openCalls) firstExpiry() (first *time.Time) {
+	for _, c := range o.open {
+		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
+			first = expires
+		}
+	}
+	return first
+}
+
+// startedByAgent takes the start of a call that an external agent did not ask about, or was allowed.
+func (o *openCalls) startedByAgent(change *changeSet, p domain.ToolCallStarted) {
+	c, open := o.open[p.ToolCallID]
+	if !open || c.running() {
+		return
+	}
+	c.came = audit.Provenance{DecidedBy: p.AllowedBy, Channel: audit.ByAgent}
+	if p.Arguments == nil {
+		p.Arguments = c.Arguments
+	}
+	change.emit(p)
+}
+
+func (o *openCalls) request(change *changeSet, p domain.ToolCallRequested) {
+	if _, open := o.open[p.ToolCallID]; open || o.progress.Ended[p.ToolCallID] {
+		return // a call is announced once
+	}
+	p.Turn = o.recorder.turnNumber()
+	change.emit(p)
+	o.open[p.ToolCallID] = &call{
+		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
+		of:       o.progress,
+		came:     audit.Provenance{DecidedBy: string(approvals.ByServer), Channel: audit.BySession}, // until it is judged
+	}
+	o.budget.countCall(change)
+}
+
+// complete takes the outcome of a call that the agent ran, or could not run. A second outcome is not a fact: the first one
+// stands, also where the session gave it.
+func (o *openCalls) complete(change *changeSet, p domain.ToolCallCompleted) {
+	c, open := o.open[p.ToolCallID]
+	if !open {
+		return
+	}
+	if c.refusal != nil && p.Outcome != domain.OutcomeSucceeded {
+		p.Outcome, p.Error = c.refusal.outcome, &c.refusal.failure
+	}
+	if c.lost() { // the agent could not even ask for it again
+		p = unrepeated(p)
+	}
+	o.endOutput(change, c)
+	change.advanced = true
+	change.complete(c, p)
+	o.forget(c)
+}
+
+// announce returns the call, and announces it where the agent did not. Nil: it has had its outcome.
+func (o *openCalls) announce(change *changeSet, asked domain.ToolCall) *call {
+	if c, known := o.open[asked.ID]; known {
+		return c
+	}
+	o.request(change, domain.ToolCallRequested{
+		ToolCallID: asked.ID, MessageID: o.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
+		Arguments: asked.Arguments, Summary: asked.Summary,
+	})
+	return o.open[asked.ID]
+}
+
+// close gives every open call its outcome and withdraws what people were asked.
+func (o *openCalls) close(change *changeSet) {
+	for _, id := range slices.Sorted(maps.Keys(o.open)) {
+		c := o.open[id]
+		switch {
+		case c.generation() > 0:
+			continue // it outlives its turn
+		case c.awaitsClient():
+			change.closing = append(change.closing, store.ClientClosing{
+				ToolCallID: id, To: domain.ClientCallCancelled,
+			})
+		case c.approval != nil:
+			change.retract(*c.approval)
+		}
+		if !c.lost() && (c.approval != nil || !c.running()) {
+			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
+		}
+		change.complete(c, o.lastOutcome(c))
+	}
+}
+
+// lastOutcome is the outcome of a call that the end of the execution overtakes. Only where the agent has not returned can
+// the call still be running.
+func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
+	outcome, failure := domain.OutcomeCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
+	switch {
+	case c.client != nil:
+		return c.clientOutcome()
+	case c.refusal != nil:
+		outcome, failure = c.refusal.outcome, c.refusal.failure
+	case c.running() && (o.unaccounted() || !o.progress.Turn.Open):
+		outcome = domain.OutcomeUnknown
+		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
+	case c.running() && o.turn.result == nil:
+		outcome = domain.OutcomeUnknown
+		failure = approvals.OutcomeUnknown()
+	case c.running():
+		failure.Message = "The turn ended while this call was running; it was stopped."
+	case c.lost():
+		outcome, failure = domain.OutcomeUnknown, approvals.OutcomeUnknown()
+	}
+	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure}
+}
+
+// unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
+// stopped by anybody.
+func (o *openCalls) unaccounted() bool {
+	return o.recorder.external() && o.turn.result != nil && !o.turn.stopped()
+}
+
+func (o *openCalls) vacate(which func(*call) bool) {
+	for _, c := range o.open {
+		if which(c) {
+			c.vacate()
+		}
+	}
+}
+
+func (o *openCalls) any(is func(*call) bool) bool {
+	for _, c := range o.open {
+		if is(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// deriveStatus sets the status of a running turn.
+func (o *openCalls) deriveStatus(change *changeSet) { o.deriveStatusWith(change, o.progress.Streaming) }
+
+// deriveStatusWith sets the first status that holds, where text arrives or does not.
+func (o *openCalls) deriveStatusWith(change *changeSet, streaming bool) {
+	if !o.progress.Turn.Open || o.turn.result != nil {
+		return
+	}
+	switch o.progress.Status {
+	case domain.StatusInitializing, domain.StatusInterrupted: // the turn is open, and its agent is not at work
+		return
+	}
+	status := domain.StatusWaiting
+	switch {
+	case o.any(func(c *call) bool { return c.approval != nil }):
+		status = domain.StatusPendingToolApproval
+	case o.any(func(c *call) bool { return c.running() || c.awaitsSlot() }):
+		status = domain.StatusExecutingTool
+	case streaming:
+		status = domain.StatusStreaming
+	}
+	change.to(status, "")
+}
+
+// waitForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
+// were asked must not be lost with it.
+func (o *openCalls) waitForSomebody() bool {
+	return o.any((*call).waits)
+}
+
+// attach has a call for each that the log leaves open, and for no other.
+func (o *openCalls) attach() {
+	for id, c := range o.open {
+		if o.progress.Calls[id] == nil {
+			o.forget(c)
+		}
+	}
+	for id, open := range o.progress.Calls {
+		if o.open[id] != nil {
+			continue
+		}
+		c := &call{ToolCall: open.Call, of: o.progress, came: recalled(*open)}
+		if open.Awaits == domain.AwaitsClient {
+			c.client = &domain.ClientCall{ToolCallID: id, State: domain.ClientCallWaiting} // until its row is read
+		}
+		o.open[id] = c
+	}
+}
+
+// endOutput tells the rest of the output, which was held back because it might have become a secret; it belongs before the outcome.
+func (o *openCalls) endOutput(change *changeSet, c *call) {
+	key := outputOf(c)
+	if rest := o.recorder.masking.release(key); rest != "" {
+		o.print(change, c.ID, rest)
+	}
+	o.recorder.masking.forget(key)
+}
+
+// print numbers a piece of output.
+func (o *openCalls) print(change *changeSet, id, text string) {
+	printed := 0
+	if c := o.progress.Calls[id]; c != nil {
+		printed = c.Printed
+	}
+	change.emit(domain.ToolCallUpdated{ToolCallID: id, Offset: printed, Output: text})
+}
+
+// forget forgets a call that has its outcome.
+func (o *openCalls) forget(c *call) {
+	c.vacate()
+	delete(o.open, c.ID)
+	o.recorder.masking.forget(outputOf(c))
+}
+
+func outputOf(c *call) domain.TextKey {
+	return domain.TextKey{Kind: domain.ToolCallUpdatedType, ID: c.ID}
+}

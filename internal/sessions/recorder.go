@@ -1,0 +1,67 @@
+package sessions
+
+import (
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// recorder writes the log of one execution, and knows what the log implies. Everything that a session does goes through it: as a change
+// set, which is begun here, filled, and committed.
+type recorder struct {
+	engine       *Engine
+	execution    *domain.Execution // its fields that never change; what changes is in progress
+	claim        claim
+	progress     *domain.Progress // what the log implies; only [changeSet.emit] changes it
+	clock        clock            // of the events
+	length       int64            // of the log, as far as this session knows
+	masking      masking
+	agentSession string             // as the agent calls it, where another process can load it
+	transcript   *domain.Transcript // what was said before the agent was opened; nil: it knows, or that is to be read
+	held         *changeSet         // what the agent said last, as it came with the end of the turn; nil: all is written
+}
+
+// begin begins a change set.
+func (r *recorder) begin() *changeSet { return &changeSet{recorder: r} }
+
+// external tells whether the agent is a process that keeps a history of its own.
+func (r *recorder) external() bool { return r.execution.Request.Source.Type == domain.SourceACP }
+
+// turnNumber is the turn that an event belongs to; 0 between two turns.
+func (r *recorder) turnNumber() int {
+	if r.progress.Turn.Open {
+		return r.progress.Turn.Number
+	}
+	return 0
+}
+
+// snapshot is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
+func (r *recorder) snapshot() domain.Execution {
+	execution := *r.execution
+	execution.Status, execution.Turn, execution.Rounds, execution.Usage = r.progress.Status, r.progress.Turn.Number, r.progress.Turn.Rounds, r.progress.Usage
+	return execution
+}
+
+// awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
+func (r *recorder) awaitsRetry() bool {
+	return r.progress.Turn.Open && time.Now().Before(r.progress.RetryAt())
+}
+
+// timeLeft rings when the turn has been active for as long as it may; never while its clock stands still. The time that people and
+// clients take is not the agent's.
+func (r *recorder) timeLeft() (<-chan time.Time, func() bool) {
+	limit := time.Duration(r.execution.Request.TimeoutSeconds) * time.Second
+	if limit == 0 || !r.progress.Active() {
+		return nil, func() bool { return false }
+	}
+	timer := time.NewTimer(limit - r.progress.ActiveTime(r.clock.now()))
+	return timer.C, timer.Stop
+}
+
+// promptText is what the person says in this turn.
+func (r *recorder) promptText() string {
+	if r.progress.Turn.Number > 1 {
+		return r.progress.Turn.Text
+	}
+	return r.execution.Request.FirstPrompt()
+}
