@@ -180,3 +180,23 @@ func provenance(judgement approvals.Judgement, hash string) audit.Provenance {
 func outdated(row domain.Approval, c *call) bool {
 	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
 }
+
+// confinedBy is the name of the sandbox that confines the call where it is a command that we run; empty otherwise. Everybody who looks at
+// the call sees it.
+func (c *call) confinedBy(sandbox Sandbox) string {
+	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
+		return sandbox.Name()
+	}
+	return ""
+}
+
+// unrepeated is the outcome of a lost call that the agent gives up: it cannot know what the first time has done.
+func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
+	why := domain.Failure{Code: domain.CodeToolFailed, Message: p.Output}
+	if p.Error != nil {
+		why = *p.Error
+	}
+	failure := approvals.NotRepeated(why)
+	p.Outcome, p.Output, p.ModelOutput, p.Error = domain.OutcomeUnknown, failure.Message, "", &failure
+	return p
+}

@@ -81,25 +81,6 @@ func (s *Session) abandon(why error) state {
 	return nil
 }
 
-// heed reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
-// when somebody has written since all was last read.
-func (s *Session) heed() error {
-	if s.control.watcher.ForeignWrites() == s.control.seen {
-		return nil
-	}
-	return s.reread()
-}
-
-func (s *Session) reread() error {
-	ctx, cancel := s.claim.reading()
-	defer cancel()
-	wishes, err := s.engine.store.ControlRequests(ctx, s.execution.ID)
-	if err == nil {
-		s.control.requests = wishes
-	}
-	return err
-}
-
 // commitEnd commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
 func (r *recorder) commitEnd(transaction store.Change) error {
 	_, err := r.engine.log.Commit(r.claim.lease, transaction)
@@ -109,3 +90,6 @@ func (r *recorder) commitEnd(transaction store.Change) error {
 	}
 	return nil
 }
+
+// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
+const clockSkew = 200 * time.Millisecond

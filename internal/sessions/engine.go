@@ -136,10 +136,7 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
 	s := &Session{
 		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
-		agent:   agentHandle{loading: execution.Request.ResumeSession},
-		control: control{watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()},
-		decided: map[string]domain.Approval{},
-		rules:   rules{policy: policy, verdicts: make(chan struct{}, 1)},
+		agent: agentHandle{loading: execution.Request.ResumeSession},
 	}
 	s.recorder = &recorder{
 		engine: e, execution: s.execution, claim: s.claim, progress: s.progress, clock: clock{wall: e.wallClock}, length: execution.LastSeq,
@@ -147,6 +144,18 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 	}
 	s.budget = &budget{recorder: s.recorder, execution: s.execution, progress: s.progress}
 	s.calls = &openCalls{recorder: s.recorder, progress: s.progress, budget: s.budget, turn: s.turn, open: map[string]*call{}}
+	s.control = &control{
+		engine: e, execution: s.execution, claim: s.claim, progress: s.progress,
+		watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now(),
+	}
+	s.rules = &rules{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1),
+	}
+	s.clients = &clientCalls{engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, calls: s.calls}
+	s.permissions = &permissions{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls,
+		clients: s.clients, rules: s.rules, control: s.control, turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
+	}
 	s.texts = &texts{recorder: s.recorder, progress: s.progress, calls: s.calls}
 	return s
 }

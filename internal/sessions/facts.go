@@ -13,11 +13,11 @@ func (s *Session) takeIn() error {
 	change := s.recorder.begin()
 	change.debug = traces
 	for _, i := range items {
-		if c := s.moot(i); c != nil {
+		if c := s.permissions.obsolete(i); c != nil {
 			if err := s.recorder.commit(change); err != nil {
 				return err
 			}
-			if err := s.withdraw(c); err != nil {
+			if err := s.permissions.withdraw(c); err != nil {
 				return err
 			}
 			change = s.recorder.begin()
@@ -40,11 +40,11 @@ func (s *Session) absorb(change *changeSet, i item) {
 	case i.delta != nil:
 		s.texts.write(change, i.delta)
 	case i.ask != nil:
-		s.asked(change, i.ask)
+		s.permissions.authorize(change, i.ask)
 	case i.withdrawn != nil:
-		s.unasked(i.withdrawn)
+		s.permissions.askerLeft(i.withdrawn)
 	case i.slotGiven != "":
-		s.slotGiven(change, i.slotGiven)
+		s.permissions.slotGiven(change, i.slotGiven)
 	case i.submitted != nil:
 		s.handedIn(change, i.submitted)
 	case i.done != nil:
@@ -117,53 +117,6 @@ func (s *Session) dated(payload domain.Payload) domain.Payload {
 	}
 }
 
-// asked judges a call that the agent wants to run, or asks about.
-func (s *Session) asked(change *changeSet, a *ask) {
-	if s.turn.handsOver() {
-		return // the asker's context ends soon; it asks again where the execution is driven next
-	}
-	if s.turn.stopped() || !s.progress.Turn.Open || s.turn.result != nil || s.budget.spent != nil {
-		a.reply <- nobody
-		return
-	}
-	exposed := s.veil(a)
-	c := s.calls.announce(change, a.Call)
-	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || s.budget.spent != nil {
-		a.reply <- nobody
-		return
-	}
-	c.ask = a
-	if c.client != nil { // an earlier driver asked the client, who may have answered since
-		change.advanced, s.rules.behind = true, true
-		return
-	}
-	if exposed && a.ours() {
-		if c.approval != nil {
-			change.retract(*c.approval)
-		}
-		s.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
-		return
-	}
-	if a.ours() {
-		c.Version, c.Action = a.Call.Version, a.Call.Action
-	} else { // an external agent often says only now what the call is about: that is what a person is to see
-		c.ToolCall = a.Call
-	}
-	row, decided := s.decided[c.ID]
-	delete(s.decided, c.ID)
-	switch {
-	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
-		change.advanced = true
-		s.rules.behind = true // a rule of the time in between may answer it
-	case decided:
-		s.settle(change, c, row)
-	default:
-		s.judge(change, c)
-	}
-}
-
-const exposedMessage = "The arguments hold the value of a secret, so they cannot be shown to anybody; name the secret instead."
-
 // handedIn takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
 func (s *Session) handedIn(change *changeSet, handed *submission) {
 	c, open := s.calls.open[handed.call.ID]
@@ -194,26 +147,6 @@ func (s *Session) generated(change *changeSet, c *call, handed *submission) {
 		Generation: generation.Number, Turn: generation.Turn, ToolCallID: generation.ToolCallID, Blocks: generation.Blocks,
 		InsertAfter: runbook.InsertAfter, DocumentRevision: generation.DocumentRevision,
 	})
-}
-
-// slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
-// rules may have come that forbid it.
-func (s *Session) slotGiven(change *changeSet, id string) {
-	c, open := s.calls.open[id]
-	if !open || !c.awaitsSlot() {
-		return
-	}
-	if s.turn.stopped() || s.turn.handsOver() { // it starts where the execution is driven next, or never
-		c.slot.release()
-		return
-	}
-	next := c.delayed
-	c.delayed = nil
-	if next.started.ApprovalID == "" {
-		s.judge(change, c)
-		return
-	}
-	s.start(change, c, next.started, next.answer)
 }
 
 // used takes what the agent says it has used up.

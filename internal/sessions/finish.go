@@ -11,10 +11,6 @@ import (
 	"signoff/internal/failpoint"
 )
 
-func (s *Session) cancellation() outcome {
-	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: s.control.requests.Cancel}
-}
-
 // silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
 // answer is kept that way, and a call that was ended half-way can tell how.
 func (s *Session) silence(why error) error {
@@ -54,10 +50,10 @@ func (s *Session) finish(end outcome) state {
 			return nil
 		}
 		queued := len(s.control.requests.Prompts)
-		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
+		if domain.CodeOf(err) != domain.CodeStale || s.control.read() != nil {
 			return s.abandon(err)
 		}
-		decided := s.dropDecided() || s.dropAnswered() || s.acceptedMeanwhile()
+		decided := s.permissions.dropDecided() || s.clients.dropAnswered() || s.acceptedMeanwhile()
 		prompted := len(s.control.requests.Prompts) > queued
 		switch {
 		case prompted && end.status == domain.StatusCompleted && s.progress.Turn.Open:
@@ -179,39 +175,6 @@ func (s *Session) closeSubmitted(change *changeSet, edits int) {
 }
 
 const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."
-
-// dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
-// not, the change was refused for another reason.
-func (s *Session) dropDecided() bool {
-	ctx, cancel := s.claim.reading()
-	defer cancel()
-	rows, err := s.engine.store.ApprovalsOf(ctx, s.execution.ID)
-	if err != nil {
-		return false
-	}
-	dropped := false
-	for _, row := range rows {
-		c, open := s.calls.open[row.Call.ID]
-		if open && c.approval != nil && c.approval.ID == row.ID && row.Status != domain.ApprovalPending {
-			c.approval, dropped = nil, true
-		}
-	}
-	return dropped
-}
-
-// dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.
-func (s *Session) dropAnswered() bool {
-	waiting := func() (n int) {
-		for _, c := range s.calls.open {
-			if c.awaitsClient() {
-				n++
-			}
-		}
-		return n
-	}
-	before := waiting()
-	return before > 0 && s.readClientCalls() == nil && waiting() < before
-}
 
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.

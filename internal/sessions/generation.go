@@ -122,7 +122,7 @@ func (s *Session) settling(next state) state {
 			return next
 		case err == nil:
 			s.control.requests.Cancel = s.supersededBy(by)
-			return s.finish(s.cancellation())
+			return s.finish(s.control.cancellation())
 		}
 		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
 		select {

@@ -1,7 +1,9 @@
 package sessions
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"iter"
 	"maps"
 	"slices"
@@ -10,6 +12,8 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/secrets"
 )
+
+// The values of secrets never reach the log: what an agent, a tool or a person has said is masked on its way there.
 
 // masking hides secrets in texts that flow. It holds back what may be the beginning of a secret, of messages, thoughts and outputs.
 type masking struct {
@@ -47,4 +51,28 @@ func sortedTexts(keys iter.Seq[domain.TextKey]) []domain.TextKey {
 	return slices.SortedFunc(keys, func(a, b domain.TextKey) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID))
 	})
+}
+
+// event encodes a payload without secrets. Text that flows was masked piece by piece: a second time would change its
+// length, and with it the offsets of what follows.
+func (r *recorder) event(payload domain.Payload) domain.Event {
+	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(r.engine.masker.JSON(thought.Thinking), thought.Thinking) {
+		thought.Thinking = nil // it is signed: changed, its provider refuses it; as it is, it would be in the log
+		payload = thought
+	}
+	event := domain.NewEvent(r.execution.ID, payload)
+	if _, id, _ := growing(payload); id == "" {
+		event.Data = r.engine.masker.JSON(event.Data)
+	}
+	return event
+}
+
+// hides tells whether text holds a secret.
+func (r *recorder) hides(text string) bool { return r.engine.masker.MaskString(text) != text }
+
+func (r *recorder) maskRecord(record domain.AuditRecord) (masked domain.AuditRecord) {
+	if json.Unmarshal(r.engine.masker.JSON(domain.Encode(record)), &masked) != nil {
+		return domain.AuditRecord{Action: record.Action, Execution: record.Execution, Channel: record.Channel, Outcome: record.Outcome}
+	}
+	return masked
 }

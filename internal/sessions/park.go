@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"errors"
-	"slices"
 	"time"
 
 	"signoff/internal/domain"
@@ -92,15 +91,15 @@ func (s *Session) park() state {
 	defer cancel()
 	head, err := s.engine.store.Head(ctx, s.execution.ID)
 	if err == nil {
-		err = s.reread()
+		err = s.control.read()
 	}
 	if err != nil {
 		return s.readAgain(err)
 	}
-	if s.wanted() {
+	if s.control.wanted() {
 		return s.sync
 	}
-	d, err := s.decisions()
+	d, err := s.permissions.readDecisions()
 	switch {
 	case err != nil:
 		return s.readAgain(err)
@@ -111,21 +110,6 @@ func (s *Session) park() state {
 		return s.sync
 	}
 	return s.letGo(head.ForeignWrites)
-}
-
-// wanted tells whether somebody has left a wish that is to be met now.
-func (s *Session) wanted() bool {
-	w := s.control.requests
-	switch {
-	case w.Cancel != nil:
-		return true
-	case s.progress.Status == domain.StatusIdle:
-		return len(w.Prompts) > 0 || w.Close != nil
-	case s.progress.Status == domain.StatusInterrupted:
-		return w.Resume != nil || w.Close != nil
-	default:
-		return len(w.Prompts) > 0 && w.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
-	}
 }
 
 // letGo stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
@@ -169,7 +153,7 @@ func (s *Session) cameToItsEnd() bool {
 // is repeated, so that no agent is needed before that.
 func (s *Session) onlyWaits() bool {
 	waits := s.progress.Status == domain.StatusPendingToolApproval || s.progress.Status == domain.StatusExecutingTool || s.recorder.awaitsRetry()
-	if !waits || !s.parkable() || s.wanted() || len(s.decided) > 0 {
+	if !waits || !s.parkable() || s.control.wanted() || len(s.permissions.decided) > 0 {
 		return false
 	}
 	return !s.wakesSoon() && !s.calls.any(func(c *call) bool { return !c.waits() && c.generation() == 0 })
@@ -177,7 +161,7 @@ func (s *Session) onlyWaits() bool {
 
 // waitOn closes what broke off with the earlier driver and parks the execution at once.
 func (s *Session) waitOn() state {
-	newer, err := s.newerRules()
+	newer, err := s.permissions.newerRules()
 	if err != nil {
 		return s.abandon(err)
 	}
@@ -192,21 +176,3 @@ func (s *Session) waitOn() state {
 	}
 	return s.letGo(s.bell)
 }
-
-// newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
-// its call tells what the call would do. The time of a rule is of the clock of the replica that made it, and that of a question of another
-// one: so ten minutes more. Where that is too much, an agent is opened in vain; were it too little, the rule would not be
-// noticed, and the call would wait for a person who has already answered.
-func (s *Session) newerRules() (bool, error) {
-	if err := s.readRules(); err != nil {
-		return false, err
-	}
-	return slices.ContainsFunc(s.rules.policy.Rules, func(rule domain.PermissionRule) bool {
-		return s.calls.any(func(c *call) bool {
-			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
-		})
-	}), nil
-}
-
-// clocksApart is how much the clocks of two replicas may differ.
-const clocksApart = 10 * time.Minute

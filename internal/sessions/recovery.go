@@ -33,7 +33,7 @@ func RecoveryDelay(n int) time.Duration {
 // exhausted tells whether the execution has been recovered too often without progress. One that waits for somebody has not: before they
 // answer nobody can get any further, and the question must not be lost.
 func (s *Session) exhausted() bool {
-	return s.execution.Recovery > maxRecoveries && !s.calls.any(func(c *call) bool { return c.waits() || (c.running() && s.inquires(c)) })
+	return s.execution.Recovery > maxRecoveries && !s.calls.any(func(c *call) bool { return c.waits() || (c.running() && s.permissions.inquires(c)) })
 }
 
 // notRecovered is the interruption of an execution that is exhausted.

@@ -5,33 +5,32 @@ import (
 	"errors"
 	"time"
 
-	"signoff/internal/approvals"
 	"signoff/internal/domain"
-	"signoff/internal/events"
 	"signoff/internal/store"
 )
 
 // Session drives one execution. Its goroutine alone touches it and what belongs to it, but for what is marked otherwise.
 type Session struct {
-	engine    *Engine
-	execution *domain.Execution // its fields that never change; what changes is in progress
-	claim     claim
-	progress  *domain.Progress // the recorder's
-	recorder  *recorder
-	budget    *budget
-	calls     *openCalls
-	texts     *texts
-	turn      *turnRun
-	agent     agentHandle
-	control   control
-	inbox     *inbox                     // what the agent has said
-	decided   map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
-	rules     rules
-	blocks    generating
-	recovers  bool  // it goes on from an earlier driver, or from the queue
-	begun     bool  // the first turn began with the creation
-	bell      int64 // as it stood when the execution was claimed
-	exit      exit
+	engine      *Engine
+	execution   *domain.Execution // its fields that never change; what changes is in progress
+	claim       claim
+	progress    *domain.Progress // the recorder's
+	recorder    *recorder
+	budget      *budget
+	calls       *openCalls
+	texts       *texts
+	turn        *turnRun
+	agent       agentHandle
+	control     *control
+	inbox       *inbox // what the agent has said
+	rules       *rules
+	clients     *clientCalls
+	permissions *permissions
+	blocks      generating
+	recovers    bool  // it goes on from an earlier driver, or from the queue
+	begun       bool  // the first turn began with the creation
+	bell        int64 // as it stood when the execution was claimed
+	exit        exit
 }
 
 // claim is the right to drive an execution.
@@ -57,26 +56,10 @@ const (
 	exitParked        // nobody drives the execution any more
 )
 
-// control is what others want of the execution, and when the session looks again.
-type control struct {
-	watcher  *events.Watcher
-	requests store.ControlRequests // as last read
-	seen     int                   // the writes of others that have been read
-	again    <-chan time.Time      // rings when a reading that failed is to be tried again; nil otherwise
-	quiet    time.Time             // since when nothing has happened; zero: it was taken up, and nothing has yet
-}
-
 // generating is what a session knows of the blocks of its execution.
 type generating struct {
 	accepted bool // somebody has accepted the newest
 	document *domain.Document
-}
-
-// rules are those that calls are judged by.
-type rules struct {
-	policy   approvals.Policy // with the rules as they were last read
-	behind   bool             // an open question has not been held against the rules of today
-	verdicts chan struct{}    // rings when a judgement that took a while is there
 }
 
 // state is a method of the session that stays in one state and returns the next; nil ends the session.

@@ -7,10 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
-	"signoff/internal/store"
 )
 
 // The states of an execution, in the order in which a run visits them.
@@ -21,7 +19,7 @@ func (s *Session) queued() state {
 	case s.recovers:
 		return s.takeUp
 	case s.control.requests.Cancel != nil: // it was created too late for its answer
-		return s.finish(s.cancellation())
+		return s.finish(s.control.cancellation())
 	case s.begun:
 		return s.goOn
 	}
@@ -52,9 +50,9 @@ func (s *Session) initializing() state {
 				return s.abandon(err)
 			}
 		case <-s.control.watcher.Notified():
-			if s.heed() == nil && s.control.requests.Cancel != nil { // what cannot be read now is read in the turn
+			if s.control.readNew() == nil && s.control.requests.Cancel != nil { // what cannot be read now is read in the turn
 				o.stop()
-				return s.finish(s.cancellation())
+				return s.finish(s.control.cancellation())
 			}
 		case <-s.engine.draining:
 			return s.handOver
@@ -190,7 +188,7 @@ func (s *Session) look() state {
 // noted only after all of it, so that nothing that came in between is taken for read.
 func (s *Session) sync() state {
 	stirred := s.control.watcher.ForeignWrites()
-	err := s.heed()
+	err := s.control.readNew()
 	switch {
 	case err == nil && s.control.requests.Cancel != nil:
 		return s.cancelTurn
@@ -199,7 +197,7 @@ func (s *Session) sync() state {
 	}
 	var change *changeSet
 	if err == nil {
-		change, err = s.decisions()
+		change, err = s.permissions.readDecisions()
 	}
 	if err != nil {
 		return s.readAgain(err)
@@ -219,26 +217,17 @@ func (s *Session) superseded() bool {
 	return s.turn.stop != nil && len(s.control.requests.Prompts) > 0 && s.control.requests.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
 }
 
-// readPause is how long a session waits before it reads again what it could not read.
-const readPause = 250 * time.Millisecond
-
 // readAgain stays in the state: a database that is away for a moment must not cost the call that runs.
 func (s *Session) readAgain(err error) state {
-	s.postpone(err)
+	s.control.postpone(err)
 	return s.current()
-}
-
-// postpone has what could not be read now read in a moment.
-func (s *Session) postpone(err error) {
-	slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
-	s.control.again = time.After(readPause)
 }
 
 func (s *Session) cancelTurn() state {
 	if err := s.silence(errCancelled); err != nil {
 		return s.abandon(err)
 	}
-	return s.finish(s.cancellation())
+	return s.finish(s.control.cancellation())
 }
 
 func (s *Session) interruptTurn() state {
@@ -267,9 +256,9 @@ func (s *Session) expire() state {
 		if expires := c.expires(); expires == nil || expires.After(now) {
 			continue
 		}
-		end := s.expireOne
+		end := s.permissions.expire
 		if c.approval == nil {
-			end = s.expireClient
+			end = s.clients.expire
 		}
 		if err := end(c); err != nil {
 			return s.abandon(err)
@@ -278,32 +267,6 @@ func (s *Session) expire() state {
 	}
 	return s.sync
 }
-
-func (s *Session) expireOne(c *call) error {
-	resolution, event := approvals.EndUndecided(*c.approval, domain.ApprovalExpired)
-	change := s.recorder.begin()
-	change.resolved = append(change.resolved, resolution)
-	change.emit(event)
-	transaction := change.transaction()
-	transaction.Update = nil
-	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
-	c.approval.Expires = &again
-	failpoint.Hit(failpoint.BeforeExpiry)
-	return s.recorder.commitEnd(transaction)
-}
-
-// expireClient ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
-// counts.
-func (s *Session) expireClient(c *call) error {
-	change := s.recorder.begin()
-	change.closing = []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}
-	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
-	c.client.Expires = &again
-	return s.recorder.commitEnd(change.transaction())
-}
-
-// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
-const clockSkew = 200 * time.Millisecond
 
 // rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
 func (s *Session) rest(seconds int, over state) state {

@@ -2,11 +2,9 @@ package sessions
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
-	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
@@ -28,7 +26,7 @@ func (s *Session) takeUp() state {
 	failpoint.Hit(failpoint.AfterRecovery)
 	switch {
 	case s.control.requests.Cancel != nil:
-		return s.finish(s.cancellation())
+		return s.finish(s.control.cancellation())
 	case s.progress.Status == domain.StatusIdle || s.progress.Status == domain.StatusInterrupted:
 		return s.rested
 	}
@@ -60,7 +58,7 @@ func (s *Session) goOnWithTurn() state {
 		change.to(domain.StatusInitializing, s.takenUpAs())
 	}
 	s.texts.close(change, false)
-	s.closeLost(change)
+	s.permissions.closeLost(change)
 	change.advanced = false // closing what is broken is no progress
 	if why != nil {
 		return s.interrupt(change, *why)
@@ -119,31 +117,6 @@ func (s *Session) processLost() string {
 
 const cannotLoad = "The agent cannot take up a session of an earlier process."
 
-// closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
-// left who would wait for an answer. Where it matters what became of one, a person is asked first.
-func (s *Session) closeLost(change *changeSet) {
-	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
-		c := s.calls.open[id]
-		switch {
-		case c.client != nil: // the client was asked, not this server
-			continue
-		case c.running() && s.inquires(c) && s.inquire(change, c):
-			continue
-		case c.running():
-			s.refuse(change, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
-		case s.recorder.external():
-			s.refuse(change, c, domain.OutcomeCancelled, domain.Failure{
-				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
-			})
-		default:
-			continue
-		}
-		if c.approval != nil {
-			change.retract(*c.approval)
-		}
-	}
-}
-
 // remember reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
 // be the next time, too.
 func (s *Session) remember() (broken bool, err error) {
@@ -156,7 +129,7 @@ func (s *Session) remember() (broken bool, err error) {
 	if s.control.requests, err = s.engine.store.ControlRequests(ctx, s.execution.ID); err != nil {
 		return false, err
 	}
-	if err := s.readClientCalls(); err != nil {
+	if err := s.clients.read(); err != nil {
 		return false, err
 	}
 	if s.blocks.document, err = s.engine.store.EditedDocument(ctx, s.execution.ID); err != nil {
@@ -167,31 +140,9 @@ func (s *Session) remember() (broken bool, err error) {
 		return false, err
 	}
 	for _, row := range rows {
-		s.recallApproval(row)
+		s.permissions.recall(row)
 	}
 	return false, nil
-}
-
-// recallApproval takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
-// question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
-func (s *Session) recallApproval(row domain.Approval) {
-	c, open := s.calls.open[row.Call.ID]
-	if open && row.ID == c.logged().Under {
-		c.ranUnder(row)
-	}
-	if open && row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
-		c.retry = row.Decision
-	}
-	switch {
-	case !open || row.ID != c.logged().Approval || (c.running() && !s.recorder.external()):
-	case row.Status == domain.ApprovalPending:
-		c.approval, c.came.Hash = &row, row.ArgumentsHash
-	default:
-		s.decided[row.Call.ID] = row
-	}
-	if open && row.Status != domain.ApprovalPending && c.running() {
-		c.came = decidedBy(row)
-	}
 }
 
 // history is what the agent starts from: what the client brought along, and what is in the log.

@@ -108,7 +108,7 @@ func (s *Session) forgetTurn() {
 			s.calls.forget(c)
 		}
 	}
-	clear(s.decided)
+	clear(s.permissions.decided)
 	if s.turn.stop != nil {
 		s.turn.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
 	}
@@ -187,14 +187,14 @@ func (s *Session) conclude() state {
 	if s.unheard() {
 		return s.reopen
 	}
-	if s.heed() != nil && s.recorder.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
+	if s.control.readNew() != nil && s.recorder.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
 		if err := s.recorder.writeHeld(); err != nil {
 			return s.abandon(err)
 		}
-		_ = s.heed() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
+		_ = s.control.readNew() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
 	}
 	if s.control.requests.Cancel != nil {
-		return s.finish(s.cancellation())
+		return s.finish(s.control.cancellation())
 	}
 	if s.providerFailed() {
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
@@ -296,11 +296,11 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		change.to(next, "")
 		return change
 	}); err != nil {
-		if domain.CodeOf(err) != domain.CodeStale || s.reread() != nil {
+		if domain.CodeOf(err) != domain.CodeStale || s.control.read() != nil {
 			return s.abandon(err)
 		}
 		switch { // what has refused it?
-		case s.dropAnswered():
+		case s.clients.dropAnswered():
 			return s.endTurn(end, next)
 		case next == domain.StatusIdle && len(s.control.requests.Prompts) > 0 && s.turn.result != nil:
 			return s.conclude
@@ -323,7 +323,7 @@ func (s *Session) endOpen() error {
 	if err := s.texts.releaseAll(); err != nil {
 		return err
 	}
-	return s.withdrawAll()
+	return s.permissions.withdrawAll()
 }
 
 // closeTurn drafts the end of the turn, with all in it that was still open.

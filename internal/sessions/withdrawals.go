@@ -13,20 +13,20 @@ import (
 
 // How an open question ends that nobody needs answered any more.
 
-// unasked notes that the asker of a question has left. What the question asked for stays open until the agent says
+// askerLeft notes that the asker of a question has left. What the question asked for stays open until the agent says
 // what became of it.
-func (s *Session) unasked(gone *ask) {
-	for _, c := range s.calls.open {
+func (pm *permissions) askerLeft(gone *ask) {
+	for _, c := range pm.calls.open {
 		if c.ask == gone {
 			c.ask = nil
 		}
 	}
 }
 
-// moot is the call whose open question loses its sense with what the agent says next.
-func (s *Session) moot(i item) *call {
+// obsolete is the call whose open question loses its sense with what the agent says next.
+func (pm *permissions) obsolete(i item) *call {
 	if p, ended := i.payload.(domain.ToolCallCompleted); ended {
-		if c := s.calls.open[p.ToolCallID]; c != nil && c.approval != nil {
+		if c := pm.calls.open[p.ToolCallID]; c != nil && c.approval != nil {
 			return c
 		}
 		return nil
@@ -34,7 +34,7 @@ func (s *Session) moot(i item) *call {
 	if i.withdrawn == nil {
 		return nil
 	}
-	for _, c := range s.calls.open {
+	for _, c := range pm.calls.open {
 		if c.ask == i.withdrawn && c.approval != nil {
 			return c
 		}
@@ -44,56 +44,56 @@ func (s *Session) moot(i item) *call {
 
 // withdraw ends an open question, unless a decision was faster: that is acted on then. Where the turn is over nobody is
 // left who could act on it, and nothing starts any more.
-func (s *Session) withdraw(c *call) error {
-	change := s.recorder.begin()
+func (pm *permissions) withdraw(c *call) error {
+	change := pm.recorder.begin()
 	change.retract(*c.approval)
-	err := s.recorder.commit(change)
+	err := pm.recorder.commit(change)
 	if err == nil {
 		c.approval = nil
-		s.dismissAsker(c)
+		pm.dismissAsker(c)
 		return nil
 	}
 	if domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown) {
 		return err
 	}
-	if s.turn.stopped() || s.turn.result != nil {
-		if !s.dropDecided() {
+	if pm.turn.stopped() || pm.turn.result != nil {
+		if !pm.dropDecided() {
 			return err
 		}
-		s.dismissAsker(c)
+		pm.dismissAsker(c)
 		return nil
 	}
-	decided, readErr := s.decisionsAtLast()
+	decided, readErr := pm.decisionsAtLast()
 	if readErr != nil {
 		return readErr
 	}
 	if c.approval != nil {
 		return err // it was not a decision that refused the change
 	}
-	return s.recorder.commit(decided)
+	return pm.recorder.commit(decided)
 }
 
 // decisionsAtLast reads the decisions, and again while the database is away: what hangs on them cannot wait for a bell.
-func (s *Session) decisionsAtLast() (*changeSet, error) {
+func (pm *permissions) decisionsAtLast() (*changeSet, error) {
 	for {
-		decided, err := s.decisions()
+		decided, err := pm.readDecisions()
 		if err == nil {
 			return decided, nil
 		}
-		slog.Warn("cannot read, trying again", "execution", s.execution.ID, "error", err)
+		slog.Warn("cannot read, trying again", "execution", pm.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
-		case <-s.claim.lease.Done():
+		case <-pm.claim.lease.Done():
 			return nil, err
 		}
 	}
 }
 
 // withdrawAll ends all open questions.
-func (s *Session) withdrawAll() error {
-	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
-		if c := s.calls.open[id]; c != nil && c.approval != nil {
-			if err := s.withdraw(c); err != nil {
+func (pm *permissions) withdrawAll() error {
+	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
+		if c := pm.calls.open[id]; c != nil && c.approval != nil {
+			if err := pm.withdraw(c); err != nil {
 				return err
 			}
 		}
@@ -101,7 +101,7 @@ func (s *Session) withdrawAll() error {
 	return nil
 }
 
-func (s *Session) dismissAsker(c *call) {
+func (pm *permissions) dismissAsker(c *call) {
 	if c.ask != nil {
 		c.ask.reply <- nobody
 		c.ask = nil

@@ -15,61 +15,31 @@ import (
 // Judge is how calls are judged; see [approvals.Policy.Judge].
 type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
 
-func (s *Session) judge(change *changeSet, c *call) {
-	c.unjudged = false
-	if s.confines(c) == NoSandbox {
-		s.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
-		return
-	}
-	hash, err := approvals.Hash(c.ToolCall, s.execution.Request.WorkingDirectory)
-	if err != nil {
-		s.refuse(change, c, domain.OutcomeFailed, domain.Failure{
-			Code: domain.CodeInvalidArguments, Message: "The arguments of this call have no canonical form.",
-		})
-		return
-	}
-	judgement, judged, err := s.judgement(c, hash)
-	if err != nil { // it is judged when the rules can be read; meanwhile it waits
-		s.postpone(err)
-	}
-	if !judged {
-		c.unjudged = true
-		return
-	}
-	if c.lost() {
-		judgement = approvals.Repeated(judgement, c.wished())
-	} else {
-		c.came = provenance(judgement, hash)
-	}
-	if judgement.RuleID != "" {
-		change.hits = append(change.hits, judgement.RuleID)
-	}
-	switch verdict := judgement.Verdict; {
-	case verdict == domain.Deny:
-		s.refuse(change, c, domain.OutcomeDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
-	case verdict == domain.Allow && c.ask.allowable():
-		s.start(change, c, domain.ToolCallStarted{
-			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason,
-		}, domain.Answer{Status: domain.ApprovalApproved, OptionID: c.ask.option()})
-	default:
-		s.ask(change, c, hash, judgement)
-	}
+// rules are those that calls are judged by.
+type rules struct {
+	engine    *Engine
+	execution *domain.Execution
+	claim     claim
+	recorder  *recorder
+	policy    approvals.Policy // with the rules as they were last read
+	behind    bool             // an open question has not been held against the rules of today
+	verdicts  chan struct{}    // rings when a judgement that took a while is there
 }
 
 // judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
 // not allow, and one that was made a moment ago is not to be asked about again. Where it takes a while it is not there yet,
 // and the session is woken when it is.
-func (s *Session) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
+func (r *rules) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
 	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
-		return approvals.JudgeQuestion(s.execution.Request), true, nil
+		return approvals.JudgeQuestion(r.execution.Request), true, nil
 	}
-	if err := s.readRules(); err != nil {
+	if err := r.read(); err != nil {
 		return approvals.Judgement{}, false, err
 	}
-	if judgement, judged = s.judgeByPolicy(c, hash); !judged {
+	if judgement, judged = r.judgeByPolicy(c, hash); !judged {
 		return approvals.Judgement{}, false, nil
 	}
-	if s.recorder.hides(c.Action.Command) { // cut to a sentence, it might show half of it
+	if r.recorder.hides(c.Action.Command) { // cut to a sentence, it might show half of it
 		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
 	}
 	return judgement, true, nil
@@ -86,20 +56,20 @@ type judging struct {
 }
 
 // judgeByPolicy goes on with the judgement that is under way, where it is of the same call by the same rules.
-func (s *Session) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
-	rules := ids(s.rules.policy.Rules)
+func (r *rules) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
+	rules := ids(r.policy.Rules)
 	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
 		j.cancel()
 		c.judging = nil
 	}
 	if c.judging == nil {
-		c.judging = s.beginToJudge(c, hash, rules)
+		c.judging = r.begin(c, hash, rules)
 	}
 	j := c.judging
 	if !j.soon() {
 		go func() {
 			<-j.done
-			ring(s.rules.verdicts)
+			ring(r.verdicts)
 		}()
 		return approvals.Judgement{}, false
 	}
@@ -115,12 +85,12 @@ func ids(rules []domain.PermissionRule) []string {
 	return all
 }
 
-func (s *Session) beginToJudge(c *call, hash string, rules []string) *judging {
-	ctx, cancel := context.WithCancel(s.claim.lease)
+func (r *rules) begin(c *call, hash string, rules []string) *judging {
+	ctx, cancel := context.WithCancel(r.claim.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
-	judge, policy, toolCall := s.engine.judges, s.rules.policy, c.ToolCall
-	if s.confines(c) != "" {
-		policy.Isolation = s.engine.sandbox
+	judge, policy, toolCall := r.engine.judges, r.policy, c.ToolCall
+	if c.confinedBy(r.engine.sandbox) != "" {
+		policy.Isolation = r.engine.sandbox
 	}
 	go func() {
 		defer cancel()
@@ -145,12 +115,12 @@ func (j *judging) soon() bool {
 	}
 }
 
-func (s *Session) readRules() error {
-	ctx, cancel := s.claim.reading()
+func (r *rules) read() error {
+	ctx, cancel := r.claim.reading()
 	defer cancel()
-	rules, err := s.engine.store.Rules(ctx, s.execution.Tenant, s.execution.ID)
+	rules, err := r.engine.store.Rules(ctx, r.execution.Tenant, r.execution.ID)
 	if err == nil {
-		s.rules.policy.Rules = rules
+		r.policy.Rules = rules
 	}
 	return err
 }

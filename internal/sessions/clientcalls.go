@@ -1,0 +1,113 @@
+package sessions
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// clientCalls asks the client to run its calls, and takes its answers.
+type clientCalls struct {
+	engine    *Engine
+	execution *domain.Execution
+	claim     claim
+	recorder  *recorder
+	calls     *openCalls
+}
+
+// ask leaves a call that may run to the client. Such a call is judged like any other; what starts is that the client is asked. Its answer is
+// a row, like a decision, and so neither the question nor the answer is lost with a process. Whoever asked for it goes on waiting.
+func (cc *clientCalls) ask(change *changeSet, c *call, started domain.ToolCallStarted) {
+	waiting := domain.ClientCall{
+		Execution: cc.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: cc.engine.masker.JSON(started.Arguments),
+		State: domain.ClientCallWaiting, Asked: time.Now().UTC().Truncate(time.Microsecond),
+	}
+	if seconds := cc.execution.Request.ApprovalTimeoutSeconds; seconds > 0 {
+		expires := waiting.Asked.Add(time.Duration(seconds) * time.Second)
+		waiting.Expires = &expires
+	}
+	started.Awaits, started.ExpiresAt = domain.AwaitsClient, waiting.Expires
+	change.emit(started)
+	change.handed = append(change.handed, waiting)
+	c.approval, c.client = nil, &waiting
+}
+
+// applyAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
+// restart is left until it does: the answer is what it comes back for.
+func (cc *clientCalls) applyAnswers(change *changeSet) error {
+	if err := cc.read(); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(cc.calls.open)) {
+		if c := cc.calls.open[id]; c.client != nil && c.ask != nil && !c.awaitsClient() {
+			cc.answer(change, c)
+			cc.calls.deriveStatus(change)
+		}
+	}
+	return nil
+}
+
+// read brings the picture of the client's calls up to date. When they are to be ended again, this server knows better
+// than the row where its clock is ahead.
+func (cc *clientCalls) read() error {
+	var ids []string
+	for id, c := range cc.calls.open {
+		if c.client != nil {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	ctx, cancel := cc.claim.reading()
+	defer cancel()
+	rows, err := cc.engine.store.ClientCalls(ctx, cc.execution.ID, ids...)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		c := cc.calls.open[row.ToolCallID]
+		if again := c.client.Expires; again != nil && row.Expires != nil && again.After(*row.Expires) {
+			row.Expires = again
+		}
+		c.client = &row
+	}
+	return nil
+}
+
+// answer gives a call the outcome that its client has brought about.
+func (cc *clientCalls) answer(change *changeSet, c *call) {
+	done := c.clientOutcome()
+	cc.calls.endOutput(change, c)
+	change.advanced = true
+	change.complete(c, done)
+	cc.calls.forget(c)
+	change.reply(c, reply{grant: domain.Grant{Message: done.Output}})
+}
+
+// dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.
+func (cc *clientCalls) dropAnswered() bool {
+	waiting := func() (n int) {
+		for _, c := range cc.calls.open {
+			if c.awaitsClient() {
+				n++
+			}
+		}
+		return n
+	}
+	before := waiting()
+	return before > 0 && cc.read() == nil && waiting() < before
+}
+
+// expire ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
+// counts.
+func (cc *clientCalls) expire(c *call) error {
+	change := cc.recorder.begin()
+	change.closing = []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}
+	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
+	c.client.Expires = &again
+	return cc.recorder.commitEnd(change.transaction())
+}

@@ -1,0 +1,70 @@
+package sessions
+
+import (
+	"log/slog"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/events"
+	"signoff/internal/store"
+)
+
+// control is what others want of the execution, and when the session looks again.
+type control struct {
+	engine    *Engine
+	execution *domain.Execution
+	claim     claim
+	progress  *domain.Progress
+	watcher   *events.Watcher
+	requests  store.ControlRequests // as last read
+	seen      int                   // the writes of others that have been read
+	again     <-chan time.Time      // rings when a reading that failed is to be tried again; nil otherwise
+	quiet     time.Time             // since when nothing has happened; zero: it was recovered, and nothing has yet
+}
+
+// readNew reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
+// when somebody has written since all was last read.
+func (c *control) readNew() error {
+	if c.watcher.ForeignWrites() == c.seen {
+		return nil
+	}
+	return c.read()
+}
+
+func (c *control) read() error {
+	ctx, cancel := c.claim.reading()
+	defer cancel()
+	wishes, err := c.engine.store.ControlRequests(ctx, c.execution.ID)
+	if err == nil {
+		c.requests = wishes
+	}
+	return err
+}
+
+func (c *control) cancellation() outcome {
+	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: c.requests.Cancel}
+}
+
+// wanted tells whether somebody has left a wish that is to be met now.
+func (c *control) wanted() bool {
+	w := c.requests
+	switch {
+	case w.Cancel != nil:
+		return true
+	case c.progress.Status == domain.StatusIdle:
+		return len(w.Prompts) > 0 || w.Close != nil
+	case c.progress.Status == domain.StatusInterrupted:
+		return w.Resume != nil || w.Close != nil
+	default:
+		return len(w.Prompts) > 0 && w.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
+	}
+}
+
+// postpone has what could not be read now read in a moment.
+func (c *control) postpone(err error) {
+	slog.Warn("cannot read, trying again", "execution", c.execution.ID, "error", err)
+	c.again = time.After(readPause)
+}
+
+// readPause is how long a session waits before it reads again what it could not read.
+const readPause = 250 * time.Millisecond

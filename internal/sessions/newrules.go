@@ -1,0 +1,84 @@
+package sessions
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+	"signoff/internal/store"
+)
+
+// How a rule answers a question that is already open.
+
+// applyNewRules answers the open questions that a rule covers by now: somebody who says always to one of five equal
+// calls does not want to be asked about the other four. Each is a change of its own, so that a person who is
+// faster wins, like everywhere; what became of them is then read like any other decision.
+func (pm *permissions) applyNewRules() error {
+	if err := pm.rules.read(); err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
+		c := pm.calls.open[id]
+		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(pm.rules.policy.Rules)) {
+			continue
+		}
+		judgement, judged := pm.rules.judgeByPolicy(c, c.approval.ArgumentsHash)
+		if !judged {
+			continue // the session is woken when it is
+		}
+		if c.lost() {
+			judgement = approvals.Repeated(judgement, c.wished())
+		}
+		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
+			continue
+		}
+		if err := pm.answerByRule(c, judgement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answerByRule writes the decision of a rule, in the name of who made it.
+func (pm *permissions) answerByRule(c *call, judgement approvals.Judgement) error {
+	rule := judgement.Decider
+	if rule.Scope == "" {
+		return nil // a rule of the request: it was there when the question was asked, and nobody is its author
+	}
+	if judgement.Verdict == domain.Allow && !c.ask.allowable() {
+		return nil // the agent offers no option that would say so
+	}
+	resolution, event := approvals.AnswerByRule(*c.approval, *rule)
+	change := store.Change{
+		Execution: pm.execution.ID, Epoch: pm.claim.epoch, Resolve: []store.Resolution{resolution},
+		Events: []domain.Event{pm.recorder.event(event)}, Hits: []string{rule.ID},
+	}
+	ctx, cancel := pm.claim.reading()
+	defer cancel()
+	_, err := pm.engine.log.Commit(ctx, change)
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
+		return nil // a person was faster, or its time is over
+	}
+	return err
+}
+
+// newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
+// its call tells what the call would do. The time of a rule is of the clock of the replica that made it, and that of a question of another
+// one: so ten minutes more. Where that is too much, an agent is opened in vain; were it too little, the rule would not be
+// noticed, and the call would wait for a person who has already answered.
+func (pm *permissions) newerRules() (bool, error) {
+	if err := pm.rules.read(); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(pm.rules.policy.Rules, func(rule domain.PermissionRule) bool {
+		return pm.calls.any(func(c *call) bool {
+			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
+		})
+	}), nil
+}
+
+// clocksApart is how much the clocks of two replicas may differ.
+const clocksApart = 10 * time.Minute

@@ -1,0 +1,271 @@
+package sessions
+
+import (
+	"bytes"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+)
+
+// permissions decides whether a call may run: by the policy, by a person, or by a rule that a person has made. It asks, and it starts or
+// refuses the call.
+type permissions struct {
+	engine    *Engine
+	execution *domain.Execution
+	claim     claim
+	recorder  *recorder
+	progress  *domain.Progress
+	budget    *budget
+	calls     *openCalls
+	clients   *clientCalls
+	rules     *rules
+	control   *control
+	turn      *turnRun
+	inbox     *inbox
+	decided   map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
+}
+
+// nobody will answer: the call was judged before, or the turn is over.
+var nobody = reply{
+	grant:  domain.Grant{Message: "This call was judged before, or comes too late."},
+	answer: domain.Answer{Status: domain.ApprovalCancelled},
+}
+
+const exposedMessage = "The arguments hold the value of a secret, so they cannot be shown to anybody; name the secret instead."
+
+// authorize judges a call that the agent wants to run, or asks about.
+func (pm *permissions) authorize(change *changeSet, a *ask) {
+	if pm.turn.handsOver() {
+		return // the asker's context ends soon; it asks again where the execution is driven next
+	}
+	if pm.turn.stopped() || !pm.progress.Turn.Open || pm.turn.result != nil || pm.budget.spent != nil {
+		a.reply <- nobody
+		return
+	}
+	exposed := pm.mask(a)
+	c := pm.calls.announce(change, a.Call)
+	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || pm.budget.spent != nil {
+		a.reply <- nobody
+		return
+	}
+	c.ask = a
+	if c.client != nil { // an earlier driver asked the client, who may have answered since
+		change.advanced, pm.rules.behind = true, true
+		return
+	}
+	if exposed && a.ours() {
+		if c.approval != nil {
+			change.retract(*c.approval)
+		}
+		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
+		return
+	}
+	if a.ours() {
+		c.Version, c.Action = a.Call.Version, a.Call.Action
+	} else { // an external agent often says only now what the call is about: that is what a person is to see
+		c.ToolCall = a.Call
+	}
+	row, decided := pm.decided[c.ID]
+	delete(pm.decided, c.ID)
+	switch {
+	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
+		change.advanced = true
+		pm.rules.behind = true // a rule of the time in between may answer it
+	case decided:
+		pm.settle(change, c, row)
+	default:
+		pm.judge(change, c)
+	}
+}
+
+// mask takes the secrets out of what an agent asks about. What is shown and decided is what is stored, and where that is
+// not what would run, our own calls do not run: see [permissions.authorize].
+func (pm *permissions) mask(a *ask) (changed bool) {
+	arguments := pm.engine.masker.JSON(a.Call.Arguments)
+	changed = !bytes.Equal(arguments, a.Call.Arguments)
+	a.Call.Arguments, a.Call.Summary = arguments, pm.engine.masker.MaskString(a.Call.Summary)
+	a.Options, a.Form = pm.engine.masker.JSON(a.Options), pm.engine.masker.JSON(a.Form)
+	return changed
+}
+
+// judge asks the policy whether a call may run, and acts on its answer: the call starts, is refused, or a person is asked.
+func (pm *permissions) judge(change *changeSet, c *call) {
+	c.unjudged = false
+	if c.confinedBy(pm.engine.sandbox) == NoSandbox {
+		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
+		return
+	}
+	hash, err := approvals.Hash(c.ToolCall, pm.execution.Request.WorkingDirectory)
+	if err != nil {
+		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{
+			Code: domain.CodeInvalidArguments, Message: "The arguments of this call have no canonical form.",
+		})
+		return
+	}
+	judgement, judged, err := pm.rules.judgement(c, hash)
+	if err != nil { // it is judged when the rules can be read; meanwhile it waits
+		pm.control.postpone(err)
+	}
+	if !judged {
+		c.unjudged = true
+		return
+	}
+	if c.lost() {
+		judgement = approvals.Repeated(judgement, c.wished())
+	} else {
+		c.came = provenance(judgement, hash)
+	}
+	if judgement.RuleID != "" {
+		change.hits = append(change.hits, judgement.RuleID)
+	}
+	switch verdict := judgement.Verdict; {
+	case verdict == domain.Deny:
+		pm.refuse(change, c, domain.OutcomeDenied, domain.Failure{Code: domain.CodePolicyDenied, Message: judgement.Reason})
+	case verdict == domain.Allow && c.ask.allowable():
+		pm.start(change, c, domain.ToolCallStarted{
+			ToolCallID: c.ID, Arguments: c.Arguments, AllowedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason,
+		}, domain.Answer{Status: domain.ApprovalApproved, OptionID: c.ask.option()})
+	default:
+		pm.ask(change, c, hash, judgement)
+	}
+}
+
+// ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
+// finds its waiter.
+func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement approvals.Judgement) {
+	question := c.ask.Question
+	question.Call = c.ToolCall
+	approval := approvals.New(*pm.execution, question, hash, judgement, pm.approvalTimeout(), time.Now())
+	if pm.recorder.hides(c.Action.Command) { // a rule would show the secret, and mean another command
+		approval.RememberOptions = approval.RememberOptions[:1]
+	}
+	pm.put(change, c, approval)
+}
+
+// put writes a question down.
+func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval) {
+	c.vacate()
+	approval.Isolation = pm.isolation(c, approval.Kind)
+	c.approval = &approval
+	pm.calls.deriveStatus(change)
+	change.asked = append(change.asked, approval)
+	requested := approvals.Requested(approval)
+	requested.Sandbox = c.confinedBy(pm.engine.sandbox)
+	change.emit(requested)
+}
+
+// isolation is what would confine the call, for a person to see; nil where it runs no program.
+func (pm *permissions) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
+	name := c.confinedBy(pm.engine.sandbox)
+	switch {
+	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs what it asks about itself
+		return &domain.Isolation{Name: domain.IsolationNone}
+	case name == "":
+		return nil
+	default:
+		return &domain.Isolation{Name: name}
+	}
+}
+
+// approvalTimeout is how long a question stays open; 0 is for ever.
+func (pm *permissions) approvalTimeout() time.Duration {
+	return time.Duration(pm.execution.Request.ApprovalTimeoutSeconds) * time.Second
+}
+
+// start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no
+// second start.
+func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) {
+	started.Version = c.Version
+	if c.ask.client {
+		pm.clients.ask(change, c, started)
+		return
+	}
+	if pm.delay(change, c, started, answer) {
+		return
+	}
+	if !c.running() {
+		started.Sandbox = c.confinedBy(pm.engine.sandbox)
+		change.emit(started)
+	}
+	c.approval, c.refusal = nil, nil
+	change.reply(c, reply{grant: domain.Grant{
+		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision),
+	}, answer: answer})
+}
+
+// delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
+func (pm *permissions) delay(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
+	if c.confinedBy(pm.engine.sandbox) == "" || c.running() {
+		return false
+	}
+	if c.slot == nil {
+		id := c.ID
+		c.slot = pm.engine.commands.request(pm.execution.Tenant, pm.execution.ID, func() {
+			_ = pm.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
+		})
+	}
+	if c.slot.isGiven() {
+		return false
+	}
+	c.approval, c.delayed = nil, &delayed{started, answer}
+	change.emit(domain.ToolCallQueued{ToolCallID: c.ID})
+	return true
+}
+
+// slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
+// rules may have come that forbid it.
+func (pm *permissions) slotGiven(change *changeSet, id string) {
+	c, open := pm.calls.open[id]
+	if !open || !c.awaitsSlot() {
+		return
+	}
+	if pm.turn.stopped() || pm.turn.handsOver() { // it starts where the execution is driven next, or never
+		c.slot.release()
+		return
+	}
+	next := c.delayed
+	c.delayed = nil
+	if next.started.ApprovalID == "" {
+		pm.judge(change, c)
+		return
+	}
+	pm.start(change, c, next.started, next.answer)
+}
+
+// refuse gives a call its outcome without running it; the model reads the failure's message as the result.
+func (pm *permissions) refuse(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure) {
+	answer := domain.Answer{Status: refusedAs[outcome]}
+	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
+		answer.OptionID = approvals.RefusingOption(approvals.Options(c.ask.Options))
+	}
+	pm.refuseWith(change, c, outcome, failure, answer)
+}
+
+// refusedAs is what an external agent is told in place of an outcome.
+var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
+	domain.OutcomeDenied: domain.ApprovalDenied, domain.OutcomeFailed: domain.ApprovalDenied, domain.OutcomeExpired: domain.ApprovalExpired,
+	domain.OutcomeCancelled: domain.ApprovalCancelled, domain.OutcomeUnknown: domain.ApprovalCancelled,
+}
+
+// refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
+// becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
+func (pm *permissions) refuseWith(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
+	if c.lost() { // that it did not run again says nothing of the first time
+		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
+	}
+	if answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired {
+		pm.turn.reaches(turnDenied)
+	}
+	answer.Message = failure.Message
+	if c.running() && c.ask != nil && !c.ask.ours() {
+		c.refusal = &refusal{outcome, failure}
+		change.reply(c, reply{answer: answer})
+		return
+	}
+	pm.calls.endOutput(change, c)
+	change.advanced = true
+	change.complete(c, domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure})
+	pm.calls.forget(c)
+	change.reply(c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
+}
