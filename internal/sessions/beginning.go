@@ -28,24 +28,24 @@ func (s *Session) Create(creation *store.Change) (created func()) {
 // A bug in an agent must not take the request and a place of the server with it: the session runs into it again, and ends the execution.
 func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
 	change = s.recorder.begin()
-	created, agent, agentSession := *s.progress.Clone(), s.agent, s.recorder.agentSession
+	created, agent, agentSession := *s.progress.Clone(), *s.agent, s.recorder.agentSession
 	defer func() {
 		if r := recover(); r != nil {
 			slog.Error("the beginning panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
-			s.closeAgent()
-			*s.progress, s.agent, s.recorder.agentSession, s.budget.spent, change = created, agent, agentSession, nil, s.recorder.begin()
+			s.agent.close()
+			*s.progress, *s.agent, s.recorder.agentSession, s.budget.spent, change = created, agent, agentSession, nil, s.recorder.begin()
 		}
 	}()
 	if s.recorder.external() || s.execution.Request.Place() != "" { // a process takes its time; another execution may have to make room
 		return change
 	}
-	s.agent.opening = s.beginToOpen()
+	s.agent.opening = s.agent.beginOpening()
 	if !s.agent.opening.soon() {
 		return change
 	}
 	s.agent.open, s.agent.opening = s.agent.opening.agent, nil
 	change.to(domain.StatusInitializing, "")
-	s.introduce(change)
+	s.agent.introduce(change)
 	s.startTurn(change)
 	change.to(domain.StatusWaiting, "")
 	s.budget.settle(change)

@@ -2,16 +2,30 @@
 //
 // # Model
 //
-// Each execution that this server drives has a [Session]. Its goroutine alone owns its fields. The agent runs in a goroutine of its own
-// and speaks to the session through an inbox; people speak through rows in the store, and a bell. What all sessions of a server share is
-// the [Engine]. Which executions get a session is decided by a [Dispatcher], which is package dispatch.
+// Each execution that this server drives has a [Session]. Its goroutine alone touches it and all that belongs to it. The agent runs in a
+// goroutine of its own and speaks to the session through an inbox; people speak through rows in the store, and a notification. What all
+// sessions of a server share is the [Engine]. Which executions get a session is decided by a [Dispatcher], which is package dispatch.
 //
-// The fields of a session are grouped by what they are about: the claim, the progress and its clock, the turn that runs, the agent, and the
-// control of others. How a turn stops is one value, its stage (turnrun.go).
+// The session itself is the state machine. Everything that it knows has an owner. An owner does not know the session, and knows of the
+// others only those that stand before it:
+//
+//   - the recorder (recorder.go, commit.go) writes the log, and knows what the log implies; a change set (changeset.go) is what one commit writes
+//   - the budget (budget.go, length.go) bounds what the execution uses up
+//   - the open calls (opencalls.go, call.go) are the tool calls without an outcome; the status of a turn follows from them (status.go)
+//   - the texts (texts.go) are messages, thoughts and outputs that grow
+//   - the control (control.go) reads what others want of the execution
+//   - the rules (rules.go) judge a call, and the client calls (clientcalls.go) are those that the client runs
+//   - the permissions (permissions.go, decisions.go, newrules.go, withdrawals.go, unknownoutcome.go) decide whether a call may run
+//   - the blocks (blocks.go) are those that the agent hands in
+//   - the agent (agent.go) is opened, prompted and closed here; host.go is what it is offered
+//   - the translator (translator.go) turns what the agent says into events
+//   - parking (parking.go) and recovery (recovery.go) tell whether an execution can be parked, and whether it can go on from its log
+//
+// How a turn stops is one value, its stage (turnrun.go).
 //
 // What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (changeset.go): an event is
 // masked, dated and encoded, and then applied as the log will hold it. A session that recovers an execution applies the log, and reads the
-// rows beside it: what people want, what the client answered, the document, the approvals (takeup.go). So what a session knows of itself
+// rows beside it: what people want, what the client answered, the document, the approvals (recovery.go). So what a session knows of itself
 // is what the next one will know of it.
 //
 // The session takes what is in the inbox, turns it into one [store.Change], commits it, and only then answers whoever
@@ -21,7 +35,7 @@
 // # States
 //
 // One method per state (states.go, turns.go), each returns the next. While a turn runs the status is derived from what is open:
-// an approval, a running call, a message that streams. [Session.to] is the only place where the status of a live
+// an approval, a running call, a message that streams. [changeSet.to] is the only place where the status of a live
 // execution changes, and [Session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
 // A change that is refused, or whose outcome nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
@@ -41,8 +55,8 @@
 //
 // # Others who answer
 //
-// A call may be run by the client (calls.go). It is judged like any other; then it waits, as a row, for the one answer, over
-// restarts too. The call by which an agent hands in blocks (generation.go) stays open over the end of its turn: what came of the
+// A call may be run by the client (clientcalls.go). It is judged like any other; then it waits, as a row, for the one answer, over
+// restarts too. The call by which an agent hands in blocks (blocks.go) stays open over the end of its turn: what came of the
 // blocks is its result, and the next turn begins with it. Of several executions that generate blocks for one place the newest stays.
 // An answer that does not fit the schema that was asked for is asked for again, in a turn of its own (answer.go).
 //

@@ -129,45 +129,6 @@ func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *En
 	return e
 }
 
-// NewSession returns a session that may write under a lease, as the driver with that epoch. It listens already, so that nothing is missed
-// between the first commit and its start. The caller calls either [Session.Run] or [Session.Dismiss].
-func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
-	watcher := e.log.Watch(execution.ID)
-	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
-	s := &Session{
-		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
-		agent: agentHandle{loading: execution.Request.ResumeSession},
-	}
-	s.recorder = &recorder{
-		engine: e, execution: s.execution, claim: s.claim, progress: s.progress, clock: clock{wall: e.wallClock}, length: execution.LastSeq,
-		masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}}, agentSession: execution.AgentSession,
-	}
-	s.budget = &budget{recorder: s.recorder, execution: s.execution, progress: s.progress}
-	s.calls = &openCalls{recorder: s.recorder, progress: s.progress, budget: s.budget, turn: s.turn, open: map[string]*call{}}
-	s.control = &control{
-		engine: e, execution: s.execution, claim: s.claim, progress: s.progress,
-		watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now(),
-	}
-	s.rules = &rules{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1),
-	}
-	s.clients = &clientCalls{engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, calls: s.calls}
-	s.permissions = &permissions{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls,
-		clients: s.clients, rules: s.rules, control: s.control, turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
-	}
-	s.texts = &texts{recorder: s.recorder, progress: s.progress, calls: s.calls}
-	return s
-}
-
-// progressOf is what is known of an execution before its log is read.
-func progressOf(execution domain.Execution) *domain.Progress {
-	p := domain.NewProgress()
-	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
-	p.Turn.Number, p.Turn.Rounds = execution.Turn, execution.Rounds
-	return p
-}
-
 // Commands tells how many commands of this server run, and how many wait for a slot.
 func (e *Engine) Commands() (running, waiting int) { return e.commands.counts() }
 

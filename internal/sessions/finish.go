@@ -2,8 +2,6 @@ package sessions
 
 import (
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"signoff/internal/audit"
@@ -24,7 +22,7 @@ func (s *Session) silence(why error) error {
 	for s.turn.result == nil {
 		select {
 		case <-s.inbox.bell:
-			if err := s.takeIn(); err != nil {
+			if err := s.translator.takeIn(); err != nil {
 				return err
 			}
 		case <-grace.C:
@@ -53,7 +51,7 @@ func (s *Session) finish(end outcome) state {
 		if domain.CodeOf(err) != domain.CodeStale || s.control.read() != nil {
 			return s.abandon(err)
 		}
-		decided := s.permissions.dropDecided() || s.clients.dropAnswered() || s.acceptedMeanwhile()
+		decided := s.permissions.dropDecided() || s.clients.dropAnswered() || s.blocks.acceptedMeanwhile()
 		prompted := len(s.control.requests.Prompts) > queued
 		switch {
 		case prompted && end.status == domain.StatusCompleted && s.progress.Turn.Open:
@@ -69,8 +67,8 @@ func (s *Session) finish(end outcome) state {
 // judged is an end in the light of what was accepted and of what was asked for: blocks that somebody has taken are a good end,
 // whatever else was wanted since, and an answer that does not fit its schema is none.
 func (s *Session) judged(end outcome) (outcome, error) {
-	if s.keepsBlocks() {
-		if err := s.readAcceptance(); err != nil {
+	if s.blocks.keeps() {
+		if err := s.blocks.readAcceptance(); err != nil {
 			return end, err
 		}
 		if s.blocks.accepted {
@@ -88,17 +86,11 @@ func (s *Session) judged(end outcome) (outcome, error) {
 	return end, nil
 }
 
-// acceptedMeanwhile tells whether the blocks were accepted while the end was written.
-func (s *Session) acceptedMeanwhile() bool {
-	before := s.blocks.accepted
-	return s.keepsBlocks() && s.readAcceptance() == nil && s.blocks.accepted && !before
-}
-
 // giveUp ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
 // accept; only an agent that has not returned must not be left behind an execution that rests.
 func (s *Session) giveUp(end outcome) state {
 	switch {
-	case !s.keepsBlocks() || (s.turn.stop != nil && s.turn.result == nil):
+	case !s.blocks.keeps() || (s.turn.stop != nil && s.turn.result == nil):
 		return s.finish(end)
 	case s.progress.Turn.Open:
 		return s.endTurn(end, domain.StatusIdle)
@@ -128,7 +120,7 @@ func (s *Session) terminal(end outcome) *changeSet {
 	change.advanced = true
 	s.texts.close(change, false)
 	s.calls.close(change)
-	s.closeSubmitted(change, s.progress.Turn.Edits)
+	s.blocks.closeSubmitted(change, s.progress.Turn.Edits)
 	if s.progress.Turn.Open && end.stop != "" {
 		change.emit(domain.TurnEnded{Turn: s.progress.Turn.Number, StopReason: end.stop, Usage: s.progress.Usage.Since(s.progress.Turn.Before)})
 	}
@@ -165,17 +157,6 @@ func (s *Session) endRecord(end outcome) domain.AuditRecord {
 	return record
 }
 
-// closeSubmitted ends the call that has handed in blocks: what came of them is known now. The turn changes the generation edits; 0: none.
-func (s *Session) closeSubmitted(change *changeSet, edits int) {
-	for _, id := range slices.Sorted(maps.Keys(s.calls.open)) {
-		if c := s.calls.open[id]; c.generation() > 0 {
-			change.complete(c, s.submittedOutcome(c, edits))
-		}
-	}
-}
-
-const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."
-
 // handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
 func (s *Session) handOver() state {
@@ -186,7 +167,7 @@ func (s *Session) handOver() state {
 	for s.turn.result == nil && s.calls.any((*call).runsHere) {
 		select {
 		case <-s.inbox.bell:
-			if err := s.takeIn(); err != nil {
+			if err := s.translator.takeIn(); err != nil {
 				return s.abandon(err)
 			}
 			continue
@@ -201,7 +182,7 @@ func (s *Session) handOver() state {
 	if err := s.texts.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
-	if s.cameToItsEnd() {
+	if s.turn.endedByItself() {
 		return s.conclude
 	}
 	return s.giveBack()

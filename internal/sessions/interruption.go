@@ -10,18 +10,6 @@ import (
 // An execution that cannot go on by itself is interrupted: a person or a client chooses how it goes on. What there is to choose from
 // depends on the cause, see [domain.InterruptCause].
 
-// interruption is why an execution is interrupted.
-type interruption struct {
-	cause  domain.InterruptCause
-	reason string      // for people
-	code   domain.Code // of the failure behind it; empty where there was none
-}
-
-// processGone is the interruption of an external agent, whose process has ended.
-func processGone(reason string) interruption {
-	return interruption{cause: domain.CauseProcessGone, reason: reason}
-}
-
 // providerFailed tells whether the turn has ended because its model could not be asked. A turn that was being stopped has ended for
 // that reason.
 func (s *Session) providerFailed() bool {
@@ -31,17 +19,12 @@ func (s *Session) providerFailed() bool {
 // interruptTurnOf interrupts the execution in the middle of the turn of our own agent, which stays open: retry goes on with it from the
 // log.
 func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
-	s.letAgentGo()
-	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
-}
-
-// letAgentGo closes the agent whose Prompt has returned, and forgets what it has returned.
-func (s *Session) letAgentGo() {
 	if s.turn.stop != nil {
 		s.turn.stop(errOver)
 	}
 	s.turn.stop, s.turn.result, s.turn.continued = nil, nil, nil
-	s.closeAgent()
+	s.agent.close()
+	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
 }
 
 // interrupt leaves the choice to somebody.
@@ -69,18 +52,10 @@ func (s *Session) interrupted() state {
 	})
 }
 
-// choosingSeconds is for how long the execution stays interrupted; 0 is for ever.
-func (r *recorder) choosingSeconds() int {
-	if !r.progress.Cause.Expires() {
-		return 0
-	}
-	return r.execution.Request.ApprovalTimeoutSeconds
-}
-
 // notGoneOn ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
 func (s *Session) notGoneOn(why string) state {
 	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.progress.Cause] + ", and " + why})
-	if s.keepsBlocks() && s.progress.Turn.Open {
+	if s.blocks.keeps() && s.progress.Turn.Open {
 		return s.endTurn(end, domain.StatusIdle)
 	}
 	return s.finish(end)
@@ -105,7 +80,7 @@ func (s *Session) resume(chosen store.ResumeRequest) state {
 		s.agent.loading = ""
 	}
 	if s.progress.Turn.Open {
-		s.turn.continued = s.continuation(chosen.Mode)
+		s.turn.continued = s.agent.continuation(chosen.Mode)
 		s.turn.continued.By = &chosen.By
 	}
 	change := s.recorder.begin()

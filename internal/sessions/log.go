@@ -6,9 +6,6 @@ import (
 	"signoff/internal/domain"
 )
 
-// longestChain is how many executions that went on with one agent session are read.
-const longestChain = 100
-
 // eventPage is how many events of a log are read at once.
 const eventPage = 500
 

@@ -142,6 +142,8 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure}
 }
 
+const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."
+
 // unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
 // stopped by anybody.
 func (o *openCalls) unaccounted() bool {

@@ -84,3 +84,15 @@ func (r *recorder) output(end outcome) domain.Output {
 		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, r.progress.Executed...), // none is an empty list
 	}
 }
+
+// interruption is why an execution is interrupted.
+type interruption struct {
+	cause  domain.InterruptCause
+	reason string      // for people
+	code   domain.Code // of the failure behind it; empty where there was none
+}
+
+// processGone is the interruption of an external agent, whose process has ended.
+func processGone(reason string) interruption {
+	return interruption{cause: domain.CauseProcessGone, reason: reason}
+}

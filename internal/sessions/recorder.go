@@ -65,3 +65,11 @@ func (r *recorder) promptText() string {
 	}
 	return r.execution.Request.FirstPrompt()
 }
+
+// choosingSeconds is for how long the execution stays interrupted; 0 is for ever.
+func (r *recorder) choosingSeconds() int {
+	if !r.progress.Cause.Expires() {
+		return 0
+	}
+	return r.execution.Request.ApprovalTimeoutSeconds
+}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 
 	"signoff/internal/domain"
 )
@@ -28,7 +27,7 @@ func (s *Session) Run() {
 // Dismiss lets a session go that was never run.
 func (s *Session) Dismiss() {
 	s.control.watcher.Close()
-	s.closeAgent()
+	s.agent.close()
 	s.engine.dispatch.Left(s)
 }
 
@@ -63,26 +62,12 @@ func (s *Session) leave() {
 	s.calls.vacate((*call).awaitsSlot)
 	if s.turn.stop != nil {
 		s.turn.stop(errOver)
-		s.outlive()
+		s.turn.outlive(s.execution.ID)
 	}
-	s.closeAgent()
+	s.agent.close()
 	s.calls.vacate(func(*call) bool { return true })
 	if s.exit == exitReleased {
 		s.engine.dispatch.Release(s.execution.ID, s.claim.epoch)
 	}
 	s.engine.dispatch.Left(s)
-}
-
-// outlive waits until Prompt has returned, however long that takes.
-func (s *Session) outlive() {
-	late := time.NewTimer(StopGrace)
-	defer late.Stop()
-	for {
-		select {
-		case <-s.turn.gone:
-			return
-		case <-late.C:
-			slog.Error("agent does not return although its session is over", "execution", s.execution.ID)
-		}
-	}
 }

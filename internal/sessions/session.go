@@ -2,10 +2,11 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"signoff/internal/approvals"
 	"signoff/internal/domain"
+	"signoff/internal/secrets"
 	"signoff/internal/store"
 )
 
@@ -20,32 +21,21 @@ type Session struct {
 	calls       *openCalls
 	texts       *texts
 	turn        *turnRun
-	agent       agentHandle
+	agent       *agent
 	control     *control
 	inbox       *inbox // what the agent has said
 	rules       *rules
 	clients     *clientCalls
 	permissions *permissions
-	blocks      generating
+	blocks      *blocks
+	translator  *translator
+	parking     *parking
+	recovery    *recovery
 	recovers    bool  // it goes on from an earlier driver, or from the queue
 	begun       bool  // the first turn began with the creation
 	bell        int64 // as it stood when the execution was claimed
 	exit        exit
 }
-
-// claim is the right to drive an execution.
-type claim struct {
-	epoch int64
-	lease context.Context // ends when this replica may not write any more
-}
-
-// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
-func (c claim) reading() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(c.lease, readTimeout)
-}
-
-// readTimeout gives a query up that the database does not answer.
-const readTimeout = 10 * time.Second
 
 // exit is how a session leaves its execution.
 type exit int
@@ -56,16 +46,65 @@ const (
 	exitParked        // nobody drives the execution any more
 )
 
-// generating is what a session knows of the blocks of its execution.
-type generating struct {
-	accepted bool // somebody has accepted the newest
-	document *domain.Document
-}
-
 // state is a method of the session that stays in one state and returns the next; nil ends the session.
 type state func() state
 
-var errOver = errors.New("sessions: the session is over")
+// NewSession returns a session that may write under a lease, as the driver with that epoch. It listens already, so that nothing is missed
+// between the first commit and its start. The caller calls either [Session.Run] or [Session.Dismiss].
+func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
+	watcher := e.log.Watch(execution.ID)
+	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
+	s := &Session{
+		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
+	}
+	s.recorder = &recorder{
+		engine: e, execution: s.execution, claim: s.claim, progress: s.progress, clock: clock{wall: e.wallClock}, length: execution.LastSeq,
+		masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}}, agentSession: execution.AgentSession,
+	}
+	s.budget = &budget{recorder: s.recorder, execution: s.execution, progress: s.progress}
+	s.calls = &openCalls{recorder: s.recorder, progress: s.progress, budget: s.budget, turn: s.turn, open: map[string]*call{}}
+	s.control = &control{
+		engine: e, execution: s.execution, claim: s.claim, progress: s.progress,
+		watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now(),
+	}
+	s.rules = &rules{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1),
+	}
+	s.clients = &clientCalls{engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, calls: s.calls}
+	s.permissions = &permissions{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls,
+		clients: s.clients, rules: s.rules, control: s.control, turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
+	}
+	s.texts = &texts{recorder: s.recorder, progress: s.progress, calls: s.calls}
+	s.blocks = &blocks{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls, turn: s.turn,
+	}
+	s.agent = &agent{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, calls: s.calls, blocks: s.blocks,
+		rules: s.rules, turn: s.turn, inbox: s.inbox, loading: execution.Request.ResumeSession,
+	}
+	s.translator = &translator{
+		recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls, texts: s.texts, permissions: s.permissions,
+		blocks: s.blocks, agent: s.agent, turn: s.turn, inbox: s.inbox,
+	}
+	s.parking = &parking{
+		engine: e, execution: s.execution, recorder: s.recorder, progress: s.progress, calls: s.calls, permissions: s.permissions,
+		control: s.control, agent: s.agent, turn: s.turn,
+	}
+	s.recovery = &recovery{
+		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, calls: s.calls, clients: s.clients,
+		permissions: s.permissions, blocks: s.blocks, control: s.control,
+	}
+	return s
+}
+
+// progressOf is what is known of an execution before its log is read.
+func progressOf(execution domain.Execution) *domain.Progress {
+	p := domain.NewProgress()
+	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
+	p.Turn.Number, p.Turn.Rounds = execution.Turn, execution.Rounds
+	return p
+}
 
 // Execution is the one that the session drives, as it was when the session was made.
 func (s *Session) Execution() domain.Execution { return *s.execution }

@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -37,7 +36,7 @@ func (s *Session) queued() state {
 func (s *Session) initializing() state {
 	o := s.agent.opening
 	if s.agent.opening = nil; o == nil {
-		o = s.beginToOpen()
+		o = s.agent.beginOpening()
 	}
 	defer func() { s.agent.open = o.stop() }() // also where something here panics: the process must not be forgotten
 	for {
@@ -46,7 +45,7 @@ func (s *Session) initializing() state {
 			s.agent.open = o.agent
 			return s.opened(o.err)
 		case <-s.inbox.bell:
-			if err := s.takeIn(); err != nil {
+			if err := s.translator.takeIn(); err != nil {
 				return s.abandon(err)
 			}
 		case <-s.control.watcher.Notified():
@@ -60,24 +59,6 @@ func (s *Session) initializing() state {
 			return s.abandon(context.Cause(s.claim.lease))
 		}
 	}
-}
-
-func (s *Session) beginToOpen() *opening {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	o := &opening{cancel: cancel, done: make(chan struct{})}
-	with := domain.Opening{Execution: s.recorder.snapshot(), Host: s.host(), AgentSession: s.agent.loading, Log: s.agentLog(), Options: s.progress.Options}
-	go func() {
-		defer close(o.done)
-		defer func() {
-			if r := recover(); r != nil {
-				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
-			}
-		}()
-		failpoint.Hit(failpoint.BeforeAgentOpen)
-		o.agent, o.err = s.engine.open(ctx, with)
-		failpoint.Hit(failpoint.AfterAgentOpen)
-	}()
-	return o
 }
 
 // opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
@@ -133,7 +114,7 @@ func (s *Session) listen() state {
 // await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
 // that waits. A channel that is nil never delivers.
 func (s *Session) await(expiry, out <-chan time.Time, over state) state {
-	parking, stopParking := s.parking()
+	parking, stopParking := s.parking.timer()
 	defer stopParking()
 	select {
 	case <-s.inbox.bell:
@@ -161,7 +142,7 @@ func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 // hear takes what the agent has said.
 func (s *Session) hear() state {
 	s.control.quiet = time.Now()
-	if err := s.takeIn(); err != nil {
+	if err := s.translator.takeIn(); err != nil {
 		return s.abandon(err)
 	}
 	switch {
@@ -287,20 +268,25 @@ func (s *Session) stopSpending() state {
 	return s.giveUp(*s.budget.spent)
 }
 
-func (s *Session) closeAgent() {
-	if s.agent.opening != nil {
-		s.agent.open, s.agent.opening = s.agent.opening.stop(), nil
+// settling goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
+// away.
+func (s *Session) settling(next state) state {
+	for {
+		by, err := s.blocks.supersede()
+		switch {
+		case err == nil && by == "":
+			return next
+		case err == nil:
+			s.control.requests.Cancel = s.blocks.supersededBy(by)
+			return s.finish(s.control.cancellation())
+		}
+		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
+		select {
+		case <-time.After(readPause):
+		case <-s.engine.draining:
+			return s.handOver
+		case <-s.claim.lease.Done():
+			return s.abandon(err)
+		}
 	}
-	if s.agent.open == nil {
-		return
-	}
-	failpoint.Hit(failpoint.BeforeAgentClose)
-	if err := s.agent.open.Close(); err != nil {
-		slog.Warn("agent did not close cleanly", "execution", s.execution.ID, "error", err)
-	}
-	failpoint.Hit(failpoint.AfterAgentClose)
-	s.agent.open, s.agent.exited = nil, false
 }
-
-// StopGrace is how long an agent may take to return after its turn was stopped.
-const StopGrace = 5 * time.Second

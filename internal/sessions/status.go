@@ -9,7 +9,7 @@ func (change *changeSet) to(status domain.Status, reason string) {
 	change.transition(domain.StateChanged{To: status, Reason: reason})
 }
 
-// transition is the only place where the status of a live execution changes, by itself or through [Session.to].
+// transition is the only place where the status of a live execution changes, by itself or through [changeSet.to].
 func (change *changeSet) transition(changed domain.StateChanged) {
 	if change.recorder.progress.Status == changed.To {
 		return

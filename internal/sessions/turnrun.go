@@ -2,6 +2,8 @@ package sessions
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"signoff/internal/domain"
@@ -49,41 +51,30 @@ func (t *turnRun) handsOver() bool { return t.stage == turnHandsOver || t.stage 
 // stopped tells whether the agent was told to stop.
 func (t *turnRun) stopped() bool { return t.stage >= turnHandedOver }
 
-// agentHandle is the agent of the execution, and what is known of it.
-type agentHandle struct {
-	open    domain.Agent // nil where its process is gone, or was not needed yet
-	opening *opening     // on its way already when the execution was created
-	exited  bool         // its process has ended by itself, or broke down: the next prompt starts it again
-	loading string       // the agent session that is taken up when the agent is opened
-	fresh   bool         // the agent was just opened and remembers nothing of earlier turns
+// notPrompted tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
+// one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
+func (t *turnRun) notPrompted() bool {
+	return errors.Is(t.result.err, domain.ErrNotPrompted) && t.stage < turnReopened
 }
 
-// opening is an agent on its way. agent and err are set when done closes.
-type opening struct {
-	cancel context.CancelCauseFunc
-	done   chan struct{}
-	agent  domain.Agent
-	err    error
+// endedByItself tells whether the turn that was stopped had ended by itself.
+func (t *turnRun) endedByItself() bool {
+	return t.result != nil && t.result.err == nil && t.result.stop != domain.StopCancelled
 }
 
-// stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
-func (o *opening) stop() domain.Agent {
-	o.cancel(errOver)
-	<-o.done
-	return o.agent
-}
-
-// soon tells whether the agent was there at once, and without an error.
-func (o *opening) soon() bool {
-	wait := time.NewTimer(atOnce)
-	defer wait.Stop()
-	select {
-	case <-o.done:
-		return o.err == nil
-	case <-wait.C:
-		return false
+// outlive waits until Prompt has returned, however long that takes.
+func (t *turnRun) outlive(id domain.ExecutionID) {
+	late := time.NewTimer(StopGrace)
+	defer late.Stop()
+	for {
+		select {
+		case <-t.gone:
+			return
+		case <-late.C:
+			slog.Error("agent does not return although its session is over", "execution", id)
+		}
 	}
 }
 
-// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
-const atOnce = 5 * time.Millisecond
+// StopGrace is how long an agent may take to return after its turn was stopped.
+const StopGrace = 5 * time.Second

@@ -2,19 +2,14 @@ package sessions
 
 import (
 	"cmp"
-	"context"
-	"errors"
-	"fmt"
-	"strings"
 
 	"signoff/internal/domain"
-	"signoff/internal/failpoint"
 )
 
 // begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
 func (s *Session) begin() state {
 	change := s.recorder.begin()
-	s.introduce(change)
+	s.agent.introduce(change)
 	if !s.progress.Turn.Open {
 		s.startTurn(change)
 	} else if s.turn.continued != nil {
@@ -29,7 +24,7 @@ func (s *Session) advance() state {
 		return s.handOver // its prompt is the next driver's
 	}
 	if s.agent.exited {
-		s.closeAgent()
+		s.agent.close()
 	}
 	change := s.recorder.begin()
 	if s.agent.open != nil {
@@ -46,27 +41,6 @@ func (s *Session) advance() state {
 	s.agent.loading = s.recorder.agentSession
 	return s.initializing
 }
-
-// introduce tells who answers from here on.
-func (s *Session) introduce(change *changeSet) {
-	agent := s.agent.open.Introduction()
-	started := domain.AgentStarted{
-		Source: s.execution.Request.Source, Sandbox: s.engine.sandbox.Name(), Name: agent.Name, Version: agent.Version,
-		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
-		Mode: agent.Mode, Model: agent.Model,
-	}
-	if s.recorder.external() {
-		started.Sandbox = unconfined // it runs its commands itself
-	}
-	if agent.Resumable {
-		s.recorder.agentSession = agent.AgentSession
-	}
-	s.agent.fresh = agent.Continued == ""
-	change.emit(started)
-}
-
-// unconfined is the name of a sandbox without walls.
-const unconfined = "off"
 
 // startTurn takes the next prompt. What the agent has said between the turns ends here.
 func (s *Session) startTurn(change *changeSet) {
@@ -91,7 +65,7 @@ func (s *Session) startTurn(change *changeSet) {
 
 // beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
 func (s *Session) beginTurn(change *changeSet, started domain.TurnStarted) {
-	s.closeSubmitted(change, started.Edits)
+	s.blocks.closeSubmitted(change, started.Edits)
 	for _, c := range s.calls.open {
 		s.calls.forget(c)
 	}
@@ -131,60 +105,17 @@ func (s *Session) goOn() state {
 	if s.budget.spent != nil {
 		return s.stopSpending
 	}
-	if err := s.prompt(); err != nil {
+	if err := s.agent.prompt(); err != nil {
 		return s.abandon(err)
 	}
 	return s.sync
-}
-
-// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
-// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
-func (s *Session) prompt() error {
-	prompt := domain.Prompt{
-		Turn: s.progress.Turn.Number, Edits: s.progress.Turn.Edits, Rounds: s.progress.Turn.Rounds, Text: s.recorder.promptText(),
-		Options: s.progress.Turn.Set, Retrying: s.progress.Retrying(),
-	}
-	if s.turn.continued != nil {
-		prompt.Text = s.turn.continued.Text
-	}
-	if !s.recorder.external() || s.agent.fresh {
-		var err error
-		if prompt.History, err = s.history(); err != nil {
-			return err
-		}
-	}
-	s.agent.fresh, s.recorder.transcript = false, nil
-	ctx, stop := context.WithCancelCause(s.claim.lease)
-	s.turn.stop, s.turn.gone = stop, make(chan struct{})
-	agent, inbox, gone, h := s.agent.open, s.inbox, s.turn.gone, s.host()
-	go func() {
-		result := &turnResult{}
-		defer func() {
-			if r := recover(); r != nil {
-				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
-			}
-			close(gone)
-			_ = inbox.put(item{done: result}) // refused only where the session has left
-		}()
-		failpoint.Hit(failpoint.BeforeAgentPrompt)
-		result.stop, result.err = agent.Prompt(ctx, h, prompt)
-		failpoint.Hit(failpoint.AfterAgentPrompt)
-	}()
-	return nil
-}
-
-func (s *Session) host() *host {
-	return &host{
-		inbox: s.inbox, execution: s.execution, epoch: s.claim.epoch, lease: s.engine.dispatch.HoldsLease, workspace: s.engine.workspace, sandbox: s.engine.sandbox, store: s.engine.store,
-		vault: s.engine.vault, masker: s.engine.masker, runbook: s.runbook(), policy: s.rules.policy,
-	}
 }
 
 // conclude goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
 // execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
 // error.
 func (s *Session) conclude() state {
-	if s.unheard() {
+	if s.turn.notPrompted() {
 		return s.reopen
 	}
 	if s.control.readNew() != nil && s.recorder.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
@@ -213,7 +144,7 @@ func (s *Session) conclude() state {
 	switch {
 	case !s.goesOn(end):
 		return s.finish(end)
-	case s.budget.spent != nil && !s.keepsBlocks() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
+	case s.budget.spent != nil && !s.blocks.keeps() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
 		return s.finish(*s.budget.spent) // nothing is left for another turn
 	case len(s.control.requests.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
@@ -224,18 +155,12 @@ func (s *Session) conclude() state {
 	}
 }
 
-// unheard tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
-// one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
-func (s *Session) unheard() bool {
-	return errors.Is(s.turn.result.err, domain.ErrNotPrompted) && s.turn.stage < turnReopened
-}
-
 // reopen starts the agent's process again in the middle of its turn, whose clock goes on where it was.
 func (s *Session) reopen() state {
 	s.turn.reaches(turnReopened)
 	s.turn.stop(errOver)
 	s.turn.stop, s.turn.result = nil, nil
-	s.closeAgent()
+	s.agent.close()
 	change := s.recorder.begin()
 	change.to(domain.StatusInitializing, domain.ReasonAgentExited)
 	if err := s.recorder.commit(change); err != nil {
@@ -252,7 +177,7 @@ func (s *Session) ending() outcome {
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
 	case s.turn.result.err != nil:
 		return failed(domain.FailureOf(s.turn.result.err))
-	case s.generates() && s.turn.result.stop == domain.StopEndTurn && !s.submitted():
+	case s.blocks.generates() && s.turn.result.stop == domain.StopEndTurn && !s.blocks.submitted():
 		return withoutBlocks()
 	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // what some agents call the end after a no
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
@@ -264,20 +189,10 @@ func (s *Session) ending() outcome {
 // goesOn tells whether a further turn makes sense after such an end. A conversation that stays open survives every end of
 // a turn: a limit, a refusal, and an agent that broke down, since the next prompt may find it well again.
 func (s *Session) goesOn(end outcome) bool {
-	if s.generates() {
-		return s.keepsBlocks()
+	if s.blocks.generates() {
+		return s.blocks.keeps()
 	}
 	return end.status == domain.StatusCompleted || s.execution.Request.KeepOpen
-}
-
-// brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, and the next
-// prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
-// conversation would be lost.
-func (s *Session) brokeDown() bool {
-	if !s.calls.unaccounted() || s.turn.result.err == nil || domain.CodeOf(s.turn.result.err) == domain.CodeInvalid {
-		return false // it only does not take what the prompt wants
-	}
-	return s.recorder.agentSession != "" || domain.CodeOf(s.turn.result.err) == domain.CodeAgentExited
 }
 
 // endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
@@ -286,7 +201,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
 	}
-	broke := s.brokeDown()
+	broke := s.agent.brokeDown()
 	if err := s.recorder.attempt(func() *changeSet {
 		change := s.closeTurn(end)
 		if s.progress.Status == domain.StatusInitializing || s.progress.Status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
@@ -341,7 +256,7 @@ func (s *Session) closeTurn(end outcome) *changeSet {
 // idle: the turn is over, and the next prompt has not come.
 func (s *Session) idle() state {
 	if s.agent.exited {
-		s.closeAgent()
+		s.agent.close()
 	}
 	switch {
 	case s.engine.isDraining():
@@ -355,24 +270,3 @@ func (s *Session) idle() state {
 		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})
 	})
 }
-
-// continuation is what the agent is told when its turn goes on.
-func (s *Session) continuation(mode domain.ResumeMode) *domain.TurnContinued {
-	continued := &domain.TurnContinued{Turn: s.progress.Turn.Number, Mode: mode, Text: s.recorder.promptText()}
-	switch {
-	case mode == domain.ResumeRetry: // the request is repeated as it was
-		continued.Text = ""
-	case mode == domain.ResumeFresh:
-	case s.progress.Turn.Heard:
-		continued.Text = goOn
-	default: // it may have heard the prompt, or not
-		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(s.recorder.promptText(), "\n", "\n> ")
-	}
-	return continued
-}
-
-const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
-
-	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
-
-	"anything, and then go on with the task."

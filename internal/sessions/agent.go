@@ -1,0 +1,243 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"signoff/internal/domain"
+	"signoff/internal/failpoint"
+)
+
+// agent is the agent of the execution: how it is opened, introduced, prompted and closed.
+type agent struct {
+	engine    *Engine
+	execution *domain.Execution
+	claim     claim
+	recorder  *recorder
+	progress  *domain.Progress
+	calls     *openCalls
+	blocks    *blocks
+	rules     *rules
+	turn      *turnRun
+	inbox     *inbox
+
+	open    domain.Agent // nil where its process is gone, or was not needed yet
+	opening *opening     // on its way already when the execution was created
+	exited  bool         // its process has ended by itself, or broke down: the next prompt starts it again
+	loading string       // the agent session that is loaded when the agent is opened
+	fresh   bool         // the agent was just opened and remembers nothing of earlier turns
+}
+
+// beginOpening opens the agent in a goroutine of its own: it may be a process that takes its time.
+func (a *agent) beginOpening() *opening {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	o := &opening{cancel: cancel, done: make(chan struct{})}
+	with := domain.Opening{Execution: a.recorder.snapshot(), Host: a.host(), AgentSession: a.loading, Log: a.log(), Options: a.progress.Options}
+	go func() {
+		defer close(o.done)
+		defer func() {
+			if r := recover(); r != nil {
+				o.err = fmt.Errorf("sessions: opening the agent panicked: %v", r)
+			}
+		}()
+		failpoint.Hit(failpoint.BeforeAgentOpen)
+		o.agent, o.err = a.engine.open(ctx, with)
+		failpoint.Hit(failpoint.AfterAgentOpen)
+	}()
+	return o
+}
+
+// opening is an agent on its way. agent and err are set when done closes.
+type opening struct {
+	cancel context.CancelCauseFunc
+	done   chan struct{}
+	agent  domain.Agent
+	err    error
+}
+
+// stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
+func (o *opening) stop() domain.Agent {
+	o.cancel(errOver)
+	<-o.done
+	return o.agent
+}
+
+// soon tells whether the agent was there at once, and without an error.
+func (o *opening) soon() bool {
+	wait := time.NewTimer(atOnce)
+	defer wait.Stop()
+	select {
+	case <-o.done:
+		return o.err == nil
+	case <-wait.C:
+		return false
+	}
+}
+
+// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
+const atOnce = 5 * time.Millisecond
+
+// introduce tells who answers from here on.
+func (a *agent) introduce(change *changeSet) {
+	agent := a.open.Introduction()
+	started := domain.AgentStarted{
+		Source: a.execution.Request.Source, Sandbox: a.engine.sandbox.Name(), Name: agent.Name, Version: agent.Version,
+		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
+		Mode: agent.Mode, Model: agent.Model,
+	}
+	if a.recorder.external() {
+		started.Sandbox = unconfined // it runs its commands itself
+	}
+	if agent.Resumable {
+		a.recorder.agentSession = agent.AgentSession
+	}
+	a.fresh = agent.Continued == ""
+	change.emit(started)
+}
+
+// unconfined is the name of a sandbox without walls.
+const unconfined = "off"
+
+// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
+// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
+func (a *agent) prompt() error {
+	prompt := domain.Prompt{
+		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.recorder.promptText(),
+		Options: a.progress.Turn.Set, Retrying: a.progress.Retrying(),
+	}
+	if a.turn.continued != nil {
+		prompt.Text = a.turn.continued.Text
+	}
+	if !a.recorder.external() || a.fresh {
+		var err error
+		if prompt.History, err = a.history(); err != nil {
+			return err
+		}
+	}
+	a.fresh, a.recorder.transcript = false, nil
+	ctx, stop := context.WithCancelCause(a.claim.lease)
+	a.turn.stop, a.turn.gone = stop, make(chan struct{})
+	agent, inbox, gone, h := a.open, a.inbox, a.turn.gone, a.host()
+	go func() {
+		result := &turnResult{}
+		defer func() {
+			if r := recover(); r != nil {
+				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
+			}
+			close(gone)
+			_ = inbox.put(item{done: result}) // refused only where the session has left
+		}()
+		failpoint.Hit(failpoint.BeforeAgentPrompt)
+		result.stop, result.err = agent.Prompt(ctx, h, prompt)
+		failpoint.Hit(failpoint.AfterAgentPrompt)
+	}()
+	return nil
+}
+
+func (a *agent) host() *host {
+	return &host{
+		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, workspace: a.engine.workspace, sandbox: a.engine.sandbox, store: a.engine.store,
+		vault: a.engine.vault, masker: a.engine.masker, runbook: a.blocks.runbook(), policy: a.rules.policy,
+	}
+}
+
+// history is what the agent starts from: what the client brought along, and what is in the log.
+func (a *agent) history() ([]domain.Message, error) {
+	var history []domain.Message
+	for _, m := range slices.Concat(a.execution.Request.Context, a.execution.Request.Messages) {
+		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
+	}
+	if prompt := a.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
+		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
+	}
+	if a.recorder.transcript == nil && a.progress.Turn.Number == 1 && a.turn.continued == nil {
+		return history, nil
+	}
+	if a.recorder.transcript == nil {
+		if err := a.recorder.readTranscript(); err != nil {
+			return nil, err
+		}
+	}
+	return append(history, a.recorder.transcript.Messages()...), nil
+}
+
+// continuation is what the agent is told when its turn goes on.
+func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
+	continued := &domain.TurnContinued{Turn: a.progress.Turn.Number, Mode: mode, Text: a.recorder.promptText()}
+	switch {
+	case mode == domain.ResumeRetry: // the request is repeated as it was
+		continued.Text = ""
+	case mode == domain.ResumeFresh:
+	case a.progress.Turn.Heard:
+		continued.Text = goOn
+	default: // it may have heard the prompt, or not
+		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(a.recorder.promptText(), "\n", "\n> ")
+	}
+	return continued
+}
+
+const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
+	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
+	"anything, and then go on with the task."
+
+// brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, and the next
+// prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
+// conversation would be lost.
+func (a *agent) brokeDown() bool {
+	if !a.calls.unaccounted() || a.turn.result.err == nil || domain.CodeOf(a.turn.result.err) == domain.CodeInvalid {
+		return false // it only does not take what the prompt wants
+	}
+	return a.recorder.agentSession != "" || domain.CodeOf(a.turn.result.err) == domain.CodeAgentExited
+}
+
+// close ends the agent, or what is left of its opening. It returns when the agent is gone.
+func (a *agent) close() {
+	if a.opening != nil {
+		a.open, a.opening = a.opening.stop(), nil
+	}
+	if a.open == nil {
+		return
+	}
+	failpoint.Hit(failpoint.BeforeAgentClose)
+	if err := a.open.Close(); err != nil {
+		slog.Warn("agent did not close cleanly", "execution", a.execution.ID, "error", err)
+	}
+	failpoint.Hit(failpoint.AfterAgentClose)
+	a.open, a.exited = nil, false
+}
+
+// log reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
+func (a *agent) log() domain.AgentLog {
+	logs, execution := a.engine.store, *a.execution
+	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
+		chain := []domain.Execution{execution}
+		for earlier := execution; earlier.Request.ResumeSession != "" && len(chain) < longestChain; {
+			var err error
+			earlier, err = logs.Execution(ctx, execution.Tenant, earlier.Request.ResumeFrom)
+			if domain.CodeOf(err) == domain.CodeNotFound {
+				break // it was deleted, and what it said cannot be recognised
+			}
+			if err != nil {
+				return err
+			}
+			chain = append(chain, earlier)
+		}
+		for _, of := range slices.Backward(chain) {
+			err := eachEvent(ctx, logs, of.ID, func(event domain.Event) error {
+				take(of.Request, event)
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// longestChain is how many executions that went on with one agent session are read.
+const longestChain = 100

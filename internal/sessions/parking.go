@@ -1,0 +1,94 @@
+package sessions
+
+import (
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// parking tells whether an execution can be parked, and until when.
+type parking struct {
+	engine      *Engine
+	execution   *domain.Execution
+	recorder    *recorder
+	progress    *domain.Progress
+	calls       *openCalls
+	permissions *permissions
+	control     *control
+	agent       *agent
+	turn        *turnRun
+}
+
+// timer rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
+func (p *parking) timer() (<-chan time.Time, func() bool) {
+	if !p.possible() || p.wakesSoon() {
+		return nil, func() bool { return false }
+	}
+	quiet := p.engine.parkAfter
+	if p.recorder.awaitsRetry() { // for how long is known
+		quiet = 0
+	}
+	timer := time.NewTimer(time.Until(p.control.quiet.Add(quiet)))
+	return timer.C, timer.Stop
+}
+
+// possible tells whether another session could go on from the log alone, without anybody noticing. What an external agent
+// asks lives in its process, and so does a session that no other process can take up.
+func (p *parking) possible() bool {
+	switch {
+	case p.progress.Status == domain.StatusInterrupted:
+		return true
+	case p.progress.Status == domain.StatusIdle:
+		return !p.recorder.external() || p.agent.open == nil || p.recorder.agentSession != ""
+	case !p.progress.Turn.Open || p.recorder.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
+		return false
+	default: // an agent that has not come back to its question yet may find it answered
+		waits := p.calls.waitForSomebody() || p.recorder.awaitsRetry()
+		return waits && !p.calls.any(func(c *call) bool { return p.agent.open != nil && c.waits() && c.ask == nil })
+	}
+}
+
+// wakesSoon tells whether parking is not worth it.
+func (p *parking) wakesSoon() bool {
+	soon := p.engine.parkAfter
+	if p.recorder.awaitsRetry() {
+		soon = min(soon, shortRetry)
+	}
+	wakes := p.wakes()
+	return wakes != nil && time.Until(*wakes) < soon
+}
+
+// wakes is when the session has something to do by itself; nil: never.
+func (p *parking) wakes() *time.Time {
+	resting := func(seconds int) *time.Time {
+		if seconds == 0 {
+			return nil
+		}
+		at := p.progress.Since.Add(time.Duration(seconds) * time.Second)
+		return &at
+	}
+	switch p.progress.Status {
+	case domain.StatusIdle:
+		return resting(p.execution.Request.IdleTimeoutSeconds)
+	case domain.StatusInterrupted:
+		return resting(p.recorder.choosingSeconds())
+	}
+	if p.recorder.awaitsRetry() {
+		at := p.progress.RetryAt()
+		return &at
+	}
+	return p.calls.firstExpiry()
+}
+
+// onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
+// is repeated, so that no agent is needed before that.
+func (p *parking) onlyWaits() bool {
+	waits := p.progress.Status == domain.StatusPendingToolApproval || p.progress.Status == domain.StatusExecutingTool || p.recorder.awaitsRetry()
+	if !waits || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
+		return false
+	}
+	return !p.wakesSoon() && !p.calls.any(func(c *call) bool { return !c.waits() && c.generation() == 0 })
+}
+
+// shortRetry is a wait for a request to the model that is not worth reading the log again.
+const shortRetry = 10 * time.Second

@@ -1,0 +1,141 @@
+package sessions
+
+import (
+	"signoff/internal/domain"
+)
+
+// translator turns what the agent says into events, and hands on what it asks.
+type translator struct {
+	recorder    *recorder
+	progress    *domain.Progress
+	budget      *budget
+	calls       *openCalls
+	texts       *texts
+	permissions *permissions
+	blocks      *blocks
+	agent       *agent
+	turn        *turnRun
+	inbox       *inbox
+}
+
+// takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
+// moment, the question is ended first, in a change of its own: a decision that was faster stands. What the log has no room for is lost.
+func (t *translator) takeIn() error {
+	items, traces := t.inbox.take()
+	change := t.recorder.begin()
+	change.debug = traces
+	for _, i := range items {
+		if c := t.permissions.obsolete(i); c != nil {
+			if err := t.recorder.commit(change); err != nil {
+				return err
+			}
+			if err := t.permissions.withdraw(c); err != nil {
+				return err
+			}
+			change = t.recorder.begin()
+		}
+		if t.budget.measure(change) || i.closes() {
+			t.absorb(change, i)
+		}
+	}
+	if t.turn.result != nil && change.onlySays() {
+		t.recorder.held = change
+		return nil
+	}
+	return t.recorder.commit(change)
+}
+
+// absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
+// changes where it changes, so the log tells the story in its order.
+func (t *translator) absorb(change *changeSet, i item) {
+	switch {
+	case i.delta != nil:
+		t.texts.write(change, i.delta)
+	case i.ask != nil:
+		t.permissions.authorize(change, i.ask)
+	case i.withdrawn != nil:
+		t.permissions.askerLeft(i.withdrawn)
+	case i.slotGiven != "":
+		t.permissions.slotGiven(change, i.slotGiven)
+	case i.submitted != nil:
+		t.blocks.submit(change, i.submitted)
+	case i.done != nil:
+		t.turn.result = i.done
+	default:
+		t.translate(change, i.payload)
+	}
+	t.calls.deriveStatus(change)
+}
+
+// translate takes one finished statement of the agent.
+func (t *translator) translate(change *changeSet, payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.MessageCompleted:
+		if length, begun := t.texts.end(change, domain.TextKey{Kind: domain.MessageDeltaType, ID: p.MessageID}); begun {
+			p.Turn, p.Length = t.recorder.turnNumber(), length
+			change.advanced = change.advanced || !p.Interrupted
+			change.emit(p)
+		}
+	case domain.ThoughtCompleted:
+		if length, begun := t.texts.end(change, domain.TextKey{Kind: domain.ThoughtDeltaType, ID: p.MessageID}); begun {
+			p.Turn, p.Length = t.recorder.turnNumber(), length
+			change.emit(p) // text follows a thought, so the status stays
+		}
+	case domain.ToolCallRequested:
+		t.calls.request(change, p)
+	case domain.ToolCallStarted:
+		t.calls.startedByAgent(change, p)
+	case domain.ToolCallCompleted:
+		t.calls.complete(change, p)
+	case domain.UsageUpdated:
+		t.used(change, p)
+	case domain.AgentExited:
+		t.agent.exited = true
+		change.emit(p)
+	default:
+		change.emit(t.dated(payload))
+	}
+}
+
+// dated fills in the turn.
+func (t *translator) dated(payload domain.Payload) domain.Payload {
+	switch p := payload.(type) {
+	case domain.ToolCallReported:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.PlanUpdated:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.RateLimitUpdated:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.AgentUpdated:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.AgentModeChanged:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.AgentOptionsUpdated:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.CommandsUpdated:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	case domain.AgentSilent:
+		p.Turn = t.recorder.turnNumber()
+		return p
+	default:
+		return payload
+	}
+}
+
+// used takes what the agent says it has used up.
+func (t *translator) used(change *changeSet, p domain.UsageUpdated) {
+	p.Usage = p.Usage.AtLeast(t.progress.Usage)
+	if p.Turn == nil {
+		turn := p.Usage.Since(t.progress.Turn.Before)
+		p.Turn = &turn
+	}
+	change.emit(p)
+	t.budget.spend(change)
+}
