@@ -118,7 +118,11 @@ func (p placed) written(lines []string, end string) (after []string) {
 	for _, line := range p.lines {
 		switch line.op {
 		case '+':
-			after = append(after, added(line.text, end, empty))
+			text := line.text
+			if !empty || end == "\r\n" {
+				text = strings.TrimSuffix(text, "\r")
+			}
+			after = append(after, text+end)
 			continue
 		case ' ':
 			after = append(after, lines[from])
@@ -129,13 +133,6 @@ func (p placed) written(lines []string, end string) (after []string) {
 		from++
 	}
 	return after
-}
-
-func added(text, end string, keep bool) string {
-	if !keep || end == "\r\n" {
-		text = strings.TrimSuffix(text, "\r")
-	}
-	return text + end
 }
 
 // ended reports whether the last line is to have a line feed. A patch that says the same of the old line and the new one

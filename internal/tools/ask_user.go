@@ -134,29 +134,17 @@ func (AskUser) Answered(_, answer json.RawMessage) Result {
 }
 
 func readQuestion(arguments json.RawMessage) (userQuestion, error) {
-	members, err := readFields(arguments, askFields, "question", "options", "multiple")
-	if err != nil {
-		return userQuestion{}, err
+	members := readFields(arguments, askFields, "question", "options", "multiple")
+	question := userQuestion{
+		text: members.text("question", maxQuestionBytes), options: members.list("options", maxOptions, maxOptionBytes), multiple: members.flag("multiple"),
 	}
-	text, err := members.text("question", maxQuestionBytes)
-	if err != nil {
-		return userQuestion{}, err
-	}
-	options, err := members.list("options", maxOptions, maxOptionBytes)
-	if err != nil {
-		return userQuestion{}, err
-	}
-	multiple, err := members.flag("multiple")
-	if err != nil {
-		return userQuestion{}, err
-	}
-	for _, option := range options {
+	for _, option := range question.options {
 		if visible(option) != option {
-			return userQuestion{}, invalid("The option %s has characters that a person would not see.", code(option))
+			members.wrong("The option %s has characters that a person would not see.", code(option))
 		}
 	}
-	if multiple && len(options) == 0 {
-		return userQuestion{}, invalid(`The field "multiple" needs "options" to choose from.`)
+	if question.multiple && len(question.options) == 0 {
+		members.wrong(`The field "multiple" needs "options" to choose from.`)
 	}
-	return userQuestion{text, options, multiple}, nil
+	return question, members.mistake
 }

@@ -126,57 +126,38 @@ func bashResult(text string, ended domain.CommandResult, timeout time.Duration, 
 }
 
 func readBashArguments(arguments json.RawMessage) (bashArguments, error) {
-	members, err := readFields(arguments, bashFields, "command", "timeoutSeconds", "hosts", "secrets")
-	if err != nil {
-		return bashArguments{}, err
+	members := readFields(arguments, bashFields, "command", "timeoutSeconds", "hosts", "secrets")
+	parsed := bashArguments{
+		command: members.text("command", maxCommandBytes),
+		timeout: time.Duration(members.number("timeoutSeconds", defaultTimeout, 1, maxTimeout)) * time.Second,
+		hosts:   members.hosts("hosts"),
+		secrets: members.secrets("secrets"),
 	}
-	command, err := members.text("command", maxCommandBytes)
-	if err != nil {
-		return bashArguments{}, err
-	}
-	seconds, err := members.number("timeoutSeconds", defaultTimeout, 1, maxTimeout)
-	if err != nil {
-		return bashArguments{}, err
-	}
-	hosts, err := members.hosts("hosts")
-	if err != nil {
-		return bashArguments{}, err
-	}
-	secrets, err := members.secrets("secrets")
-	if err != nil {
-		return bashArguments{}, err
-	}
-	return bashArguments{command, time.Duration(seconds) * time.Second, hosts, secrets}, nil
+	return parsed, members.mistake
 }
 
 var secretPattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
 
 // hosts reads names of hosts, and of whole domains as *.name. One that means all hosts is refused: a person is to see
 // where a command goes.
-func (f fields) hosts(name string) ([]string, error) {
-	hosts, err := f.list(name, maxGrants, 253)
-	if err != nil {
-		return nil, err
-	}
+func (f *fields) hosts(name string) []string {
+	hosts := f.list(name, maxGrants, 253)
 	for i, host := range hosts {
 		hosts[i] = strings.ToLower(host)
 		if hosts[i] == "*" || !egress.Pattern(hosts[i]) {
-			return nil, invalid("The entry %s of %q is no host name; write it as in example.com or *.example.com, "+
+			f.wrong("The entry %s of %q is no host name; write it as in example.com or *.example.com, "+
 				"without scheme, port and path.", code(host), name)
 		}
 	}
-	return hosts, nil
+	return hosts
 }
 
-func (f fields) secrets(name string) ([]string, error) {
-	secrets, err := f.list(name, maxGrants, 128)
-	if err != nil {
-		return nil, err
-	}
+func (f *fields) secrets(name string) []string {
+	secrets := f.list(name, maxGrants, 128)
 	for _, secret := range secrets {
 		if !secretPattern.MatchString(secret) {
-			return nil, invalid("The entry %s of %q is no name of a secret.", code(secret), name)
+			f.wrong("The entry %s of %q is no name of a secret.", code(secret), name)
 		}
 	}
-	return secrets, nil
+	return secrets
 }

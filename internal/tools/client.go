@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
 	"signoff/internal/schema"
@@ -110,37 +112,16 @@ func (*ClientTool) Run(context.Context, domain.Host, domain.ToolCall) Result {
 // unambiguous refuses an object with two members of one name: a person could be shown one of them while the client takes the
 // other.
 func unambiguous(arguments json.RawMessage) error {
-	if !json.Valid(arguments) {
-		return invalid("The arguments are not valid JSON.")
-	}
-	decoder := json.NewDecoder(bytes.NewReader(arguments))
-	decoder.UseNumber()
-	var open []map[string]bool // of the objects and lists around the next token; nil for a list
-	name := false              // whether a name comes next
-	for {
-		token, err := decoder.Token()
-		if errors.Is(err, io.EOF) {
+	decoder := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowInvalidUTF8(true))
+	_, err := decoder.ReadValue()
+	if err == nil {
+		if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return broken(err)
-		}
-		if text, isText := token.(string); isText && name {
-			if open[len(open)-1][text] {
-				return invalid("The field %s is there twice.", code(text))
-			}
-			open[len(open)-1][text] = true
-			name = false
-			continue
-		}
-		switch token {
-		case json.Delim('{'):
-			open = append(open, map[string]bool{})
-		case json.Delim('['):
-			open = append(open, nil)
-		case json.Delim('}'), json.Delim(']'):
-			open = open[:len(open)-1]
-		}
-		name = len(open) > 0 && open[len(open)-1] != nil
 	}
+	var wrong *jsontext.SyntacticError
+	if errors.As(err, &wrong) && errors.Is(err, jsontext.ErrDuplicateName) {
+		return invalid("The field %s is there twice.", code(wrong.JSONPointer.LastToken()))
+	}
+	return broken(err)
 }

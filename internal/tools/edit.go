@@ -85,7 +85,11 @@ func (Edit) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	if err := fitted.unique(before); err != nil {
 		return failed("", err)
 	}
-	first, count, after := fitted.apply(before)
+	first, count := strings.Index(before, fitted.old), 1
+	if fitted.all {
+		count = strings.Count(before, fitted.old)
+	}
+	after := strings.Replace(before, fitted.old, fitted.new, count)
 	if err := unmasks(wanted.path, before, after); err != nil {
 		return failed("", err)
 	}
@@ -180,15 +184,6 @@ func (e editArguments) missing(content string) error {
 		visible(e.path), place+1, difference(lines, place, block, "oldText"), aboutMask(e.old))
 }
 
-// apply returns the place of the first change, the number of changes, and the new text.
-func (e editArguments) apply(content string) (first, count int, after string) {
-	first, count = strings.Index(content, e.old), 1
-	if e.all {
-		count = strings.Count(content, e.old)
-	}
-	return first, count, strings.Replace(content, e.old, e.new, count)
-}
-
 // edited shows the first change to the model.
 func edited(path, after string, first, length, count int) Result {
 	begin := strings.Count(after[:first], "\n")
@@ -216,28 +211,16 @@ func excerpt(lines []string, from, to int) string {
 	return text.String()
 }
 
-func readEditArguments(arguments json.RawMessage) (wanted editArguments, err error) {
-	members, err := readFields(arguments, editFields, "path", "oldText", "newText", "replaceAll")
-	if err != nil {
-		return wanted, err
-	}
-	if wanted.path, err = members.text("path", maxPathBytes); err != nil {
-		return wanted, err
-	}
-	if wanted.old, err = members.body("oldText"); err != nil {
-		return wanted, err
-	}
-	if wanted.new, err = members.body("newText"); err != nil {
-		return wanted, err
-	}
-	if wanted.all, err = members.flag("replaceAll"); err != nil {
-		return wanted, err
+func readEditArguments(arguments json.RawMessage) (editArguments, error) {
+	members := readFields(arguments, editFields, "path", "oldText", "newText", "replaceAll")
+	wanted := editArguments{
+		path: members.text("path", maxPathBytes), old: members.body("oldText"), new: members.body("newText"), all: members.flag("replaceAll"),
 	}
 	switch {
 	case wanted.old == "":
-		return wanted, invalid(`The field "oldText" is empty. To create a file, or to replace all of it, use write.`)
+		members.wrong(`The field "oldText" is empty. To create a file, or to replace all of it, use write.`)
 	case wanted.old == wanted.new:
-		return wanted, invalid("oldText and newText are the same; nothing would change.")
+		members.wrong("oldText and newText are the same; nothing would change.")
 	}
-	return wanted, nil
+	return wanted, members.mistake
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -82,28 +83,22 @@ type glob string
 
 // glob reads an optional pattern. Alternatives and double stars multiply the ways in which one name can be tried, so few
 // of them are allowed.
-func (f fields) glob(name string) (glob, error) {
-	pattern, err := f.optionalText(name, maxGlobBytes)
+func (f *fields) glob(name string) glob {
+	pattern := f.optionalText(name, maxGlobBytes)
 	switch {
-	case err != nil:
-		return "", err
 	case !doublestar.ValidatePattern(pattern):
-		return "", invalid("The field %q is no glob pattern. Examples: *.go, src/**/*.{ts,tsx}.", name)
+		f.wrong("The field %q is no glob pattern. Examples: *.go, src/**/*.{ts,tsx}.", name)
 	case strings.Count(pattern, "{") > maxGlobBraces || strings.Count(pattern, "**") > maxGlobStars:
-		return "", invalid("The field %q may have at most %d braces and %d double stars.", name, maxGlobBraces, maxGlobStars)
+		f.wrong("The field %q may have at most %d braces and %d double stars.", name, maxGlobBraces, maxGlobStars)
 	}
-	return readGlob(name, strings.TrimPrefix(pattern, "./"))
-}
-
-// readGlob refuses a glob that would silently match nothing.
-func readGlob(name, pattern string) (glob, error) {
-	switch {
+	pattern = strings.TrimPrefix(pattern, "./")
+	switch { // of what would silently match nothing
 	case strings.HasPrefix(pattern, "/"):
-		return "", invalid("The field %q begins with a slash, but it is about paths below %q: leave the slash out.", name, "path")
+		f.wrong("The field %q begins with a slash, but it is about paths below %q: leave the slash out.", name, "path")
 	case strings.HasSuffix(pattern, "/"):
-		return "", invalid("The field %q ends with a slash, so it fits no file: for all that is in a folder, write %s**.", name, pattern)
+		f.wrong("The field %q ends with a slash, so it fits no file: for all that is in a folder, write %s**.", name, pattern)
 	}
-	return glob(pattern), nil
+	return glob(pattern)
 }
 
 // fits takes the path below the folder that is walked.
@@ -191,26 +186,21 @@ func folderError(err error) error {
 }
 
 // optionalPath is a path that may be left out: the working directory.
-func (f fields) optionalPath(name string) (string, error) {
-	given, err := f.optionalText(name, maxPathBytes)
-	if given == "" {
-		return ".", err
-	}
-	return given, err
+func (f *fields) optionalPath(name string) string {
+	return cmp.Or(f.optionalText(name, maxPathBytes), ".")
 }
 
 // body reads a text that must be there, and may be empty or blank.
-func (f fields) body(name string) (string, error) {
-	raw, given := f[name]
-	var value *string
-	if err := json.Unmarshal(raw, &value); !given || err != nil || value == nil {
-		return "", invalid("The field %q must be a string; it may be empty.", name)
-	}
+func (f *fields) body(name string) (value string) {
+	raw, given := f.given(name)
+	err := json.Unmarshal(raw, &value)
 	switch {
-	case strings.ContainsRune(*value, 0):
-		return "", invalid("The field %q contains a NUL character.", name)
-	case len(*value) > maxTextBytes:
-		return "", invalid("The field %q has %d bytes; at most %d are allowed.", name, len(*value), maxTextBytes)
+	case !given || err != nil:
+		f.wrong("The field %q must be a string; it may be empty.", name)
+	case strings.ContainsRune(value, 0):
+		f.wrong("The field %q contains a NUL character.", name)
+	case len(value) > maxTextBytes:
+		f.wrong("The field %q has %d bytes; at most %d are allowed.", name, len(value), maxTextBytes)
 	}
-	return *value, nil
+	return value
 }

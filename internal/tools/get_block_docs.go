@@ -159,9 +159,7 @@ func typeList(types []domain.BlockType) string {
 }
 
 func readBlockDocs(arguments json.RawMessage) ([]string, error) {
-	members, err := readFields(arguments, blockDocsFields, "types")
-	if err != nil {
-		return nil, err
-	}
-	return members.list("types", maxBlockDocsTypes, maxBlockTypeBytes)
+	members := readFields(arguments, blockDocsFields, "types")
+	types := members.list("types", maxBlockDocsTypes, maxBlockTypeBytes)
+	return types, members.mistake
 }

@@ -34,15 +34,12 @@ func (GetDefaultShell) Definition() Definition {
 
 // Check implements [Tool].
 func (GetDefaultShell) Check(arguments json.RawMessage, _ string) (Intent, error) {
-	if _, err := readFields(arguments, shellFields); err != nil {
-		return Intent{}, err
-	}
-	return Intent{Summary: "Look up the shell of the runbook"}, nil
+	return Intent{Summary: "Look up the shell of the runbook"}, readFields(arguments, shellFields).mistake
 }
 
 // Run implements [Tool].
 func (GetDefaultShell) Run(_ context.Context, host domain.Host, call domain.ToolCall) Result {
-	if _, err := readFields(call.Arguments, shellFields); err != nil {
+	if err := readFields(call.Arguments, shellFields).mistake; err != nil {
 		return failed("", err)
 	}
 	if shell := host.Runbook().DefaultShell; shell != "" {

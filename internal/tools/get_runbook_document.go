@@ -128,14 +128,7 @@ func clipped(text string, limit int) string {
 }
 
 func readDocumentArguments(arguments json.RawMessage) (documentArguments, error) {
-	members, err := readFields(arguments, documentFields, "offset", "limit")
-	if err != nil {
-		return documentArguments{}, err
-	}
-	offset, err := members.number("offset", 1, 1, mostBlocks)
-	if err != nil {
-		return documentArguments{}, err
-	}
-	limit, err := members.number("limit", mostBlocks, 1, mostBlocks)
-	return documentArguments{offset, limit}, err
+	members := readFields(arguments, documentFields, "offset", "limit")
+	wanted := documentArguments{offset: members.number("offset", 1, 1, mostBlocks), limit: members.number("limit", mostBlocks, 1, mostBlocks)}
+	return wanted, members.mistake
 }

@@ -13,10 +13,12 @@ var gitRefused = []struct{ prefix, why string }{
 	{"Binary files ", "binary patches cannot be applied"},
 }
 
-// gitSection reads git's header of one file. Its names and hunks, where it has any, stand as in any other patch.
+// gitSection reads git's header of one file. Its names and hunks, where it has any, stand as in any other patch, and must say the
+// same as the header.
 func (r *patchReader) gitSection() error {
 	begin, kind := r.next, edits
-	for r.next++; r.next < len(r.lines) && r.gitHeader(); r.next++ {
+header:
+	for r.next++; r.next < len(r.lines); r.next++ {
 		line := r.lines[r.next]
 		for _, refused := range gitRefused {
 			if strings.HasPrefix(line, refused.prefix) {
@@ -24,41 +26,23 @@ func (r *patchReader) gitSection() error {
 			}
 		}
 		mode, isNew := strings.CutPrefix(line, "new file mode ")
-		_, isGone := strings.CutPrefix(line, "deleted file mode ")
 		switch {
 		case isNew && mode != "100644":
 			return r.wrong(r.next, "only plain files can be created by a patch, not executables, links or submodules; use a command")
 		case isNew:
 			kind = creates
-		case isGone:
+		case strings.HasPrefix(line, "deleted file mode "):
 			kind = deletes
+		case !strings.HasPrefix(line, "index ") && !strings.HasPrefix(line, "dissimilarity index "):
+			break header
 		}
 	}
-	if r.next < len(r.lines) && r.atNames(r.next) {
-		return r.gitNamed(kind)
+	if r.next == len(r.lines) || !r.atNames(r.next) {
+		return r.gitEmpty(begin, kind)
 	}
-	return r.gitEmpty(begin, kind)
-}
-
-// gitHeader reports whether the next line still belongs to the header: it begins with a word of git's.
-func (r *patchReader) gitHeader() bool {
-	for _, prefix := range []string{
-		"index ", "new file mode ", "deleted file mode ", "dissimilarity index ",
-		"old mode ", "new mode ", "rename ", "copy ", "similarity index ", "GIT binary patch", "Binary files ",
-	} {
-		if strings.HasPrefix(r.lines[r.next], prefix) {
-			return true
-		}
-	}
-	return false
-}
-
-// gitNamed reads the rest of a file's part, which must say the same as the header.
-func (r *patchReader) gitNamed(kind patchKind) error {
-	at := r.next
-	from, to := strings.HasPrefix(r.lines[at], "--- "+devNull), strings.HasPrefix(r.lines[at+1], "+++ "+devNull)
-	if (kind == creates) != from && kind != edits || (kind == deletes) != to && kind != edits {
-		return r.wrong(at, "the header of git and the names do not agree")
+	from, to := strings.HasPrefix(r.lines[r.next], "--- "+devNull), strings.HasPrefix(r.lines[r.next+1], "+++ "+devNull)
+	if kind != edits && ((kind == creates) != from || (kind == deletes) != to) {
+		return r.wrong(r.next, "the header of git and the names do not agree")
 	}
 	return r.named()
 }

@@ -126,25 +126,12 @@ func listing(lines string, more int, walked *walk) Result {
 }
 
 func readListArguments(arguments json.RawMessage) (listArguments, error) {
-	members, err := readFields(arguments, listFields, "path", "depth", "pattern")
-	if err != nil {
-		return listArguments{}, err
-	}
-	path, err := members.optionalPath("path")
-	if err != nil {
-		return listArguments{}, err
-	}
-	pattern, err := members.glob("pattern")
-	if err != nil {
-		return listArguments{}, err
-	}
+	members := readFields(arguments, listFields, "path", "depth", "pattern")
+	wanted := listArguments{path: members.optionalPath("path"), pattern: members.glob("pattern")}
 	usual := 1
-	if pattern != "" {
+	if wanted.pattern != "" {
 		usual = maxDepth
 	}
-	depth, err := members.number("depth", usual, 1, maxDepth)
-	if err != nil {
-		return listArguments{}, err
-	}
-	return listArguments{path: path, depth: depth, pattern: pattern}, nil
+	wanted.depth = members.number("depth", usual, 1, maxDepth)
+	return wanted, members.mistake
 }

@@ -62,20 +62,17 @@ func (MemoryRead) Run(ctx context.Context, host domain.Host, call domain.ToolCal
 }
 
 func readMemoryRead(arguments json.RawMessage) (domain.MemoryScope, error) {
-	members, err := readFields(arguments, memoryReadFields, "scope")
-	if err != nil {
-		return "", err
-	}
-	return members.memoryScope()
+	members := readFields(arguments, memoryReadFields, "scope")
+	scope := members.memoryScope()
+	return scope, members.mistake
 }
 
 // runbookOfExecution is the scope of the runbook that the execution belongs to. Which that is, the host knows: a tool
 // has no state, and a model that could name a runbook could read the notes of another one.
 const runbookOfExecution domain.MemoryScope = "runbook"
 
-func (f fields) memoryScope() (domain.MemoryScope, error) {
-	scope, err := f.choice("scope", string(domain.GlobalMemory), string(runbookOfExecution))
-	return domain.MemoryScope(scope), err
+func (f *fields) memoryScope() domain.MemoryScope {
+	return domain.MemoryScope(f.choice("scope", string(domain.GlobalMemory), string(runbookOfExecution)))
 }
 
 // notesOf is the notes of a scope in a sentence.

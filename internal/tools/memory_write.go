@@ -129,28 +129,15 @@ func (n noteArguments) replace(ctx context.Context, host domain.Host) (domain.Me
 }
 
 func readNote(arguments json.RawMessage) (noteArguments, error) {
-	members, err := readFields(arguments, memoryWriteFields, "scope", "content", "mode", "revision")
-	if err != nil {
-		return noteArguments{}, err
+	members := readFields(arguments, memoryWriteFields, "scope", "content", "mode", "revision")
+	note := noteArguments{
+		scope:    members.memoryScope(),
+		content:  members.text("content", domain.MaxMemoryBytes),
+		mode:     members.choice("mode", modeAppend, modeReplace),
+		revision: members.number("revision", anyRevision, 0, math.MaxInt32),
 	}
-	scope, err := members.memoryScope()
-	if err != nil {
-		return noteArguments{}, err
+	if note.revision != anyRevision && note.mode == modeAppend {
+		members.wrong(`The field "revision" goes with the mode "replace" only.`)
 	}
-	content, err := members.text("content", domain.MaxMemoryBytes)
-	if err != nil {
-		return noteArguments{}, err
-	}
-	mode, err := members.choice("mode", modeAppend, modeReplace)
-	if err != nil {
-		return noteArguments{}, err
-	}
-	revision, err := members.number("revision", anyRevision, 0, math.MaxInt32)
-	if err != nil {
-		return noteArguments{}, err
-	}
-	if revision != anyRevision && mode == modeAppend {
-		return noteArguments{}, invalid(`The field "revision" goes with the mode "replace" only.`)
-	}
-	return noteArguments{scope, mode, content, revision}, nil
+	return note, members.mistake
 }

@@ -115,13 +115,10 @@ func (p filePatch) misfit(format string, args ...any) error {
 }
 
 func readPatchArguments(arguments json.RawMessage) ([]filePatch, error) {
-	members, err := readFields(arguments, patchFields, "patch")
-	if err != nil {
-		return nil, err
-	}
-	text, err := members.text("patch", maxTextBytes)
-	if err != nil {
-		return nil, err
+	members := readFields(arguments, patchFields, "patch")
+	text := members.text("patch", maxTextBytes)
+	if members.mistake != nil {
+		return nil, members.mistake
 	}
 	return parsePatch(text)
 }

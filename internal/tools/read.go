@@ -284,24 +284,14 @@ func unreadable(cause error) error {
 }
 
 func readReadArguments(arguments json.RawMessage) (readArguments, error) {
-	members, err := readFields(arguments, readFieldNames, "path", "offset", "limit")
-	if err != nil {
-		return readArguments{}, err
+	members := readFields(arguments, readFieldNames, "path", "offset", "limit")
+	wanted := readArguments{
+		path:   members.text("path", maxPathBytes),
+		offset: members.number("offset", 1, 1, math.MaxInt32),
+		limit:  members.number("limit", defaultLines, 1, math.MaxInt32),
 	}
-	path, err := members.text("path", maxPathBytes)
-	if err != nil {
-		return readArguments{}, err
+	if wanted.path == outputPrefix {
+		members.wrong("The field \"path\" names no call after %q.", outputPrefix)
 	}
-	if path == outputPrefix {
-		return readArguments{}, invalid("The field \"path\" names no call after %q.", outputPrefix)
-	}
-	offset, err := members.number("offset", 1, 1, math.MaxInt32)
-	if err != nil {
-		return readArguments{}, err
-	}
-	limit, err := members.number("limit", defaultLines, 1, math.MaxInt32)
-	if err != nil {
-		return readArguments{}, err
-	}
-	return readArguments{path: path, offset: offset, limit: limit}, nil
+	return wanted, members.mistake
 }

@@ -184,24 +184,16 @@ func showSchema(part json.RawMessage) Result {
 }
 
 func readSchemaArguments(arguments json.RawMessage) (schemaArguments, error) {
-	members, err := readFields(arguments, schemaFields, "name", "pointer")
-	if err != nil {
-		return schemaArguments{}, err
+	members := readFields(arguments, schemaFields, "name", "pointer")
+	wanted := schemaArguments{
+		name:    members.optionalText("name", maxSchemaName),
+		pointer: strings.TrimPrefix(members.optionalText("pointer", maxPointerBytes), "#"), // as a URI fragment, the other spelling that there is
 	}
-	name, err := members.optionalText("name", maxSchemaName)
-	if err != nil {
-		return schemaArguments{}, err
-	}
-	pointer, err := members.optionalText("pointer", maxPointerBytes)
-	if err != nil {
-		return schemaArguments{}, err
-	}
-	pointer = strings.TrimPrefix(pointer, "#") // as a URI fragment, the other spelling that there is
 	switch {
-	case pointer != "" && name == "":
-		return schemaArguments{}, invalid(`The field "pointer" needs the "name" of a schema.`)
-	case pointer != "" && pointer[0] != '/':
-		return schemaArguments{}, invalid(`The field "pointer" must begin with a slash, such as /properties/name.`)
+	case wanted.pointer != "" && wanted.name == "":
+		members.wrong(`The field "pointer" needs the "name" of a schema.`)
+	case wanted.pointer != "" && wanted.pointer[0] != '/':
+		members.wrong(`The field "pointer" must begin with a slash, such as /properties/name.`)
 	}
-	return schemaArguments{name, pointer}, nil
+	return wanted, members.mistake
 }

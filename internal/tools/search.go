@@ -257,30 +257,20 @@ func (f *finds) result() Result {
 	return Result{Output: joinLines(text, strings.Join(notes, "\n")), Truncated: f.full || f.late || f.walked.stopped()}
 }
 
-func readSearchArguments(arguments json.RawMessage) (wanted searchArguments, err error) {
-	members, err := readFields(arguments, linesFields, "pattern", "path", "glob", "ignoreCase", "contextLines", "maxResults")
-	if err != nil {
-		return wanted, err
+func readSearchArguments(arguments json.RawMessage) (searchArguments, error) {
+	members := readFields(arguments, linesFields, "pattern", "path", "glob", "ignoreCase", "contextLines", "maxResults")
+	wanted := searchArguments{
+		written: members.text("pattern", maxPatternBytes),
+		path:    members.optionalPath("path"),
+		glob:    members.glob("glob"),
+		context: members.number("contextLines", 0, 0, 5),
+		results: members.number("maxResults", 100, 1, 1000),
 	}
-	if wanted.written, err = members.text("pattern", maxPatternBytes); err != nil {
-		return wanted, err
+	ignoreCase := members.flag("ignoreCase")
+	if members.mistake != nil {
+		return wanted, members.mistake
 	}
-	ignoreCase, err := members.flag("ignoreCase")
-	if err != nil {
-		return wanted, err
-	}
-	if wanted.pattern, err = readPattern(wanted.written, ignoreCase); err != nil {
-		return wanted, err
-	}
-	if wanted.path, err = members.optionalPath("path"); err != nil {
-		return wanted, err
-	}
-	if wanted.glob, err = members.glob("glob"); err != nil {
-		return wanted, err
-	}
-	if wanted.context, err = members.number("contextLines", 0, 0, 5); err != nil {
-		return wanted, err
-	}
-	wanted.results, err = members.number("maxResults", 100, 1, 1000)
+	var err error
+	wanted.pattern, err = readPattern(wanted.written, ignoreCase)
 	return wanted, err
 }

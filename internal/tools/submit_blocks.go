@@ -77,11 +77,11 @@ func (s SubmitBlocks) Check(arguments json.RawMessage, _ string) (Intent, error)
 
 // Blocks reads the blocks, which fit their types.
 func (s SubmitBlocks) Blocks(arguments json.RawMessage) (json.RawMessage, error) {
-	members, err := readFields(arguments, submitFields, "blocks")
-	if err != nil {
-		return nil, err
+	read := readFields(arguments, submitFields, "blocks")
+	if read.mistake != nil {
+		return nil, read.mistake
 	}
-	blocks := members["blocks"]
+	blocks := read.members["blocks"]
 	if details := known(s.Types).CheckBlocks(blocks); len(details) > 0 {
 		return nil, misfit("The blocks cannot be used. Mend these places and hand in all blocks again:", "/blocks", details)
 	}

@@ -55,9 +55,7 @@ func (Think) Run(_ context.Context, _ domain.Host, call domain.ToolCall) Result 
 }
 
 func readThought(arguments json.RawMessage) (string, error) {
-	members, err := readFields(arguments, thinkFields, "thought")
-	if err != nil {
-		return "", err
-	}
-	return members.text("thought", maxThoughtBytes)
+	members := readFields(arguments, thinkFields, "thought")
+	thought := members.text("thought", maxThoughtBytes)
+	return thought, members.mistake
 }

@@ -42,7 +42,9 @@ func webClient(host string, allowPrivate bool) *http.Client {
 func sameHost(request *http.Request, via []*http.Request) error {
 	from, to := via[len(via)-1].URL, request.URL
 	sameOrigin := from.Scheme == to.Scheme && strings.EqualFold(from.Host, to.Host)
-	target := code(withoutUser(to).String())
+	plain := *to
+	plain.User = nil
+	target := code(plain.String())
 	switch {
 	case len(via) > maxRedirects:
 		return domain.Errorf(domain.CodeToolFailed, "There were more than %d redirects; the last one was to %s.", maxRedirects, target)
@@ -57,12 +59,6 @@ func sameHost(request *http.Request, via []*http.Request) error {
 func upgrades(from, to *url.URL) bool {
 	return from.Scheme == "http" && to.Scheme == "https" && strings.EqualFold(from.Hostname(), to.Hostname()) &&
 		(from.Port() == "" || from.Port() == "80") && (to.Port() == "" || to.Port() == "443")
-}
-
-func withoutUser(target *url.URL) *url.URL {
-	plain := *target
-	plain.User = nil
-	return &plain
 }
 
 // webError is the error for a model. It omits the text of the network error, which names addresses, and the

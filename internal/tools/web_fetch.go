@@ -125,23 +125,13 @@ func refusal(status int) *domain.Error {
 }
 
 func readFetchArguments(arguments json.RawMessage) (fetchArguments, error) {
-	members, err := readFields(arguments, fetchFields, "url", "maxBytes")
-	if err != nil {
-		return fetchArguments{}, err
-	}
-	text, err := members.text("url", maxURLBytes)
-	if err != nil {
-		return fetchArguments{}, err
+	members := readFields(arguments, fetchFields, "url", "maxBytes")
+	text, maxBytes := members.text("url", maxURLBytes), members.number("maxBytes", defaultMaxBytes, leastMaxBytes, mostMaxBytes)
+	if members.mistake != nil {
+		return fetchArguments{}, members.mistake
 	}
 	target, err := readURL(text)
-	if err != nil {
-		return fetchArguments{}, err
-	}
-	maxBytes, err := members.number("maxBytes", defaultMaxBytes, leastMaxBytes, mostMaxBytes)
-	if err != nil {
-		return fetchArguments{}, err
-	}
-	return fetchArguments{target, maxBytes}, nil
+	return fetchArguments{target, maxBytes}, err
 }
 
 // readURL reads a URL in the one spelling in which it is shown, judged and fetched: without a user, which browsers hide

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -113,8 +114,8 @@ func (s *WebSearch) Run(ctx context.Context, _ domain.Host, call domain.ToolCall
 	}
 	var list strings.Builder
 	for i, result := range results[:min(len(results), maxWebResults)] {
-		fmt.Fprintf(&list, "%d. %s\n   %s\n", i+1, result.title(), shorten(visible(result.URL), maxURLBytes, 0))
-		if snippet := result.snippet(); snippet != "" {
+		fmt.Fprintf(&list, "%d. %s\n   %s\n", i+1, cmp.Or(oneLine(result.Title, maxTitleChars), "(no title)"), shorten(visible(result.URL), maxURLBytes, 0))
+		if snippet := oneLine(result.Content+result.Description, maxSnippetChars); snippet != "" {
 			list.WriteString("   " + snippet + "\n")
 		}
 	}
@@ -174,16 +175,10 @@ func providerStatus(status int) error {
 }
 
 func readQuery(arguments json.RawMessage) (string, error) {
-	members, err := readFields(arguments, webSearchFields, "query")
-	if err != nil {
-		return "", err
-	}
-	query, err := members.text("query", maxQueryBytes)
-	if err != nil {
-		return "", err
-	}
+	members := readFields(arguments, webSearchFields, "query")
+	query := members.text("query", maxQueryBytes)
 	if length := utf8.RuneCountInString(query); length > maxQueryChars {
-		return "", invalid(`The field "query" has %d characters; at most %d are allowed.`, length, maxQueryChars)
+		members.wrong(`The field "query" has %d characters; at most %d are allowed.`, length, maxQueryChars)
 	}
-	return query, nil
+	return query, members.mistake
 }

@@ -68,15 +68,6 @@ type webResult struct {
 	Description string `json:"description"`
 }
 
-func (r webResult) title() string {
-	if title := oneLine(r.Title, maxTitleChars); title != "" {
-		return title
-	}
-	return "(no title)"
-}
-
-func (r webResult) snippet() string { return oneLine(r.Content+r.Description, maxSnippetChars) }
-
 func oneLine(markup string, limit int) string {
 	text := plainText(parseHTML(markup, &url.URL{}))
 	return shorten(visible(strings.Join(strings.Fields(text), " ")), limit, 0)

@@ -107,14 +107,7 @@ func splitLines(text string) []string {
 }
 
 func readWriteArguments(arguments json.RawMessage) (writeArguments, error) {
-	members, err := readFields(arguments, writeFields, "path", "content")
-	if err != nil {
-		return writeArguments{}, err
-	}
-	path, err := members.text("path", maxPathBytes)
-	if err != nil {
-		return writeArguments{}, err
-	}
-	content, err := members.body("content")
-	return writeArguments{path: path, content: content}, err
+	members := readFields(arguments, writeFields, "path", "content")
+	wanted := writeArguments{path: members.text("path", maxPathBytes), content: members.body("content")}
+	return wanted, members.mistake
 }
