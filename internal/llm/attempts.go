@@ -46,7 +46,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 				return provider.Answer{}, nil, err
 			}
 		}
-		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.task.id,
+		t.agent.logger.WarnContext(ctx, "model request failed", "executionId", t.agent.execution.ID,
 			"model", asked.model.Name, "attempt", repeated.attempt, "error", trouble.Shown)
 		at, again := repeated.next(time.Now(), trouble)
 		if !again {

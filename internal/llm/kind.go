@@ -57,7 +57,7 @@ func persona(kind domain.Kind) string {
 // kindRules is what holds for the kind, whoever the request makes of the model: without them, its blocks would reach nobody.
 func (t *turn) kindRules() string {
 	runbook := t.host.Runbook()
-	switch t.agent.task.kind {
+	switch t.agent.execution.Request.Kind {
 	case domain.KindAssistant:
 		return paragraphs(assistantRulesText, aboutTypes(runbook.BlockTypes))
 	case domain.KindGeneration:

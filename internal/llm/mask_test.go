@@ -42,7 +42,7 @@ func TestMaskOfAResult(t *testing.T) {
 // TestASecretInACallIsFound, however it is written; then nobody is asked about the call, and the log has it masked.
 func TestASecretInACallIsFound(t *testing.T) {
 	there := &toolset{registry: tools.NewRegistry(tools.Bash{}), definitions: []tools.Definition{tools.Bash{}.Definition()}}
-	calls := &runner{mask: hides, tools: there, task: &task{}}
+	calls := &runner{mask: hides, tools: there, execution: &domain.Execution{}}
 	for _, test := range []struct {
 		name, written, logged string
 		code                  domain.Code

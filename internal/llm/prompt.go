@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 
 	"signoff/internal/domain"
@@ -29,7 +30,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if stop, err := t.act(ctx, t.unsettled()); err != nil || stop != "" {
 		return stop, err
 	}
-	for t.rounds < a.maxIterations() {
+	for limit := cmp.Or(max(a.execution.Request.MaxIterations, 0), defaultIterations); t.rounds < limit; {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}

@@ -83,12 +83,12 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		retry = time.Duration(set.ForSeconds) * time.Second
 	}
 	return &agent{
-		tools:    granted,
-		mask:     mask{r.config.Masker},
-		logger:   r.config.Logger,
-		task:     newTask(execution),
-		retry:    retry,
-		patience: r.config.Patience,
+		execution: execution,
+		tools:     granted,
+		mask:      mask{r.config.Masker},
+		logger:    r.config.Logger,
+		retry:     retry,
+		patience:  r.config.Patience,
 
 		models:       lineup{candidates: candidates},
 		account:      account{total: bill{usage: execution.Usage}},

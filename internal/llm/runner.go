@@ -28,11 +28,11 @@ const (
 
 // runner brings the calls of a turn's answers to their end.
 type runner struct {
-	host   domain.Host
-	tools  *toolset
-	mask   mask
-	logger *slog.Logger
-	task   *task
+	host      domain.Host
+	tools     *toolset
+	mask      mask
+	logger    *slog.Logger
+	execution *domain.Execution
 
 	submitted string // the call that has handed in blocks; it stays open
 }
@@ -89,7 +89,7 @@ func (r *runner) prepare(wanted provider.Call, position int) pendingCall {
 
 // check has the tool read the arguments; it fills in what the tool says of itself.
 func (r *runner) check(call domain.ToolCall) pendingCall {
-	described, err := r.tools.describe(call.Tool, call.Arguments, r.task.workingDirectory)
+	described, err := r.tools.describe(call.Tool, call.Arguments, r.execution.Request.WorkingDirectory)
 	if err != nil {
 		return r.flawed(call, err)
 	}
@@ -261,7 +261,7 @@ func (r *runner) guarded(ctx context.Context, call domain.ToolCall, do func() to
 	defer func() {
 		if bug := recover(); bug != nil {
 			r.logger.ErrorContext(ctx, "tool panicked", "tool", call.Tool, "toolCallId", call.ID,
-				"executionId", r.task.id, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
+				"executionId", r.execution.ID, "panic", fmt.Sprint(bug), "stack", string(debug.Stack()))
 			failure := domain.Failure{Code: domain.CodeInternal, Message: "The tool broke down. It may have done part of its work."}
 			result = tools.Result{Output: failure.Message, Failure: &failure}
 		}

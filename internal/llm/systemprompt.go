@@ -24,13 +24,13 @@ var (
 
 // notes reads what earlier executions left, where the request wants that.
 func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
-	task := &t.agent.task
-	if !task.memory {
+	request := &t.agent.execution.Request
+	if !request.Memory {
 		return nil, nil
 	}
 	scopes := []domain.MemoryScope{domain.GlobalMemory}
-	if task.runbookID != "" {
-		scopes = append(scopes, domain.RunbookMemory(task.runbookID))
+	if request.RunbookID != "" {
+		scopes = append(scopes, domain.RunbookMemory(request.RunbookID))
 	}
 	var notes []domain.Memory
 	for _, scope := range scopes {
@@ -48,17 +48,17 @@ func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
 // request's; the rules of the kind, which no request replaces either; where it works; the request's instructions; what its
 // answer has to fit; the notes, where it has some, and may change them if it writes.
 func (t *turn) systemPrompt(notes []domain.Memory) string {
-	task := &t.agent.task
-	character := persona(task.kind)
-	if strings.TrimSpace(task.systemPrompt) != "" {
-		character = task.systemPrompt
+	request := &t.agent.execution.Request
+	character := persona(request.Kind)
+	if strings.TrimSpace(request.SystemPrompt) != "" {
+		character = request.SystemPrompt
 	}
 	parts := []string{safetyText, character, t.agent.tools.without(t.kindRules())}
-	if task.workingDirectory != "" && !t.agent.conversation.generates {
-		parts = append(parts, "Working directory: "+task.workingDirectory)
+	if request.WorkingDirectory != "" && !t.agent.conversation.generates {
+		parts = append(parts, "Working directory: "+request.WorkingDirectory)
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	parts = append(parts, task.instructions, schema.Demand(task.outputSchema), memoryPrompt(notes, writes))
+	parts = append(parts, request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))
 	return paragraphs(parts...)
 }
 

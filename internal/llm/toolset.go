@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
@@ -60,16 +59,8 @@ func newToolset(known *tools.Registry, request domain.Request) (*toolset, error)
 	return granted, nil
 }
 
-// documentTools are the names of [tools.DocumentTools]. Making those compiles their schemas, which is too much for a name.
-var documentTools = sync.OnceValue(func() (names []string) {
-	for _, tool := range tools.DocumentTools(nil) {
-		names = append(names, tool.Definition().Name)
-	}
-	return names
-})
-
 func (s *toolset) withheld(known *tools.Registry) (quoted []string) {
-	names := slices.Clone(documentTools())
+	names := slices.Clone(runbooks.DocumentTools)
 	for _, definition := range known.Definitions() {
 		names = append(names, definition.Name)
 	}

@@ -21,7 +21,7 @@ type turn struct {
 // begin begins a turn, or goes on with one that was cut off.
 func (a *agent) begin(host domain.Host, prompt domain.Prompt) *turn {
 	t := &turn{agent: a, host: host, number: prompt.Turn, rounds: prompt.Rounds, edits: prompt.Edits > 0 || prompt.Turn > 1}
-	t.runner = runner{host: host, tools: a.tools, mask: a.mask, logger: a.logger, task: &a.task}
+	t.runner = runner{host: host, tools: a.tools, mask: a.mask, logger: a.logger, execution: &a.execution}
 	if prompt.Retrying != nil && a.models.recover(prompt.Retrying) {
 		t.retrying = prompt.Retrying
 	}

@@ -32,7 +32,6 @@ func TestVendors(t *testing.T) {
 		retries int
 		says    string // part of the final error
 	}{
-		{name: "plain text", replies: []reply{streams(delta(`{"role":"assistant","content":""}`), says("Hel"), says("lo"), ends("stop"), done)}, text: "Hello", stop: "endTurn"},
 		{name: "nothing to say, once", replies: []reply{streams(ends("stop"), done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "nothing to say, again", replies: []reply{streams(ends("stop"), done)}, stop: "endTurn", retries: 1},
 		{name: "nothing but white space", replies: []reply{streams(says(" \n"), ends("stop"), done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
@@ -42,23 +41,9 @@ func TestVendors(t *testing.T) {
 			stop: "endTurn", retries: 3},
 		{name: "nothing, after many attempts", replies: []reply{answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), streams(ends("stop"), done)},
 			stop: "endTurn", retries: 5},
-		{name: "no [DONE]", replies: []reply{streams(says("Hi"), ends("stop"))}, text: "Hi", stop: "endTurn"},
 		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
 		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
-		{name: "content filter", replies: []reply{streams(ends("content_filter"), done)}, stop: "refusal"},
 		{name: "refusal", replies: []reply{streams(delta(`{"refusal":"I will not."}`), ends("stop"), done)}, text: "I will not.", stop: "refusal"},
-		{name: "parallel calls", replies: []reply{
-			streams(callsBash(0, "a"), callsBash(1, "b"), ends("tool_calls"), done), saysOnly("ok"),
-		}, calls: []string{`bash {"command":"a"}`, `bash {"command":"b"}`}, text: "ok", stop: "endTurn"},
-		{name: "interleaved pieces", replies: []reply{streams(
-			calls(`{"index":0,"id":"a","type":"function","function":{"name":"bash","arguments":""}}`),
-			calls(`{"index":1,"id":"b","type":"function","function":{"name":"read","arguments":""}}`),
-			calls(`{"index":0,"function":{"arguments":"{\"comm"}}`),
-			calls(`{"index":1,"function":{"arguments":"{\"path\":"}}`),
-			calls(`{"index":0,"function":{"arguments":"and\":\"x\"}"}}`),
-			calls(`{"index":1,"function":{"arguments":"\"y\"}"}}`),
-			ends("tool_calls"), done), saysOnly("ok"),
-		}, calls: []string{`bash {"command":"x"}`, `read {"path":"y"}`}, text: "ok", stop: "endTurn"},
 		{name: "missing index", replies: []reply{streams(
 			calls(`{"id":"a","function":{"name":"bash","arguments":"{\"command\":"}}`),
 			calls(`{"function":{"arguments":"\"x\"}"}}`),
@@ -91,7 +76,6 @@ func TestVendors(t *testing.T) {
 		}, text: "ab", stop: "endTurn"},
 		{name: "calls but the reason is stop", replies: []reply{streams(callsBash(0, "a"), ends("stop"), done), saysOnly("ok")},
 			calls: []string{`bash {"command":"a"}`}, text: "ok", stop: "endTurn"},
-		{name: "comments keep it alive", replies: []reply{streams(": ping\n\n", says("a"), ": ping\n\n", ":\n\n", says("b"), ends("stop"), done)}, text: "ab", stop: "endTurn"},
 		{name: "CRLF and other fields", replies: []reply{streams("event: x\r\n", "data: "+says("a")+"\r\n\r\n", "data:"+ends("stop")+"\r\n\r\n", "data: [DONE]\r\n\r\n")}, text: "a", stop: "endTurn"},
 		{name: "a second choice", replies: []reply{streams(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"yes"}}]}`, ends("stop"), done)}, text: "yes", stop: "endTurn"},
 		{name: "reasoning_content", replies: []reply{streams(delta(`{"reasoning_content":"Hm"}`), delta(`{"reasoning_content":"m."}`), says("Yes"), ends("stop"), done)},
@@ -125,9 +109,7 @@ func TestVendors(t *testing.T) {
 		{name: "500 then well", replies: []reply{answers(500, nil, ""), answers(503, nil, ""), answers(529, nil, ""), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 3},
 		{name: "500 for ever", replies: []reply{answers(500, nil, `{"error":{"message":"oh"}}`)}, code: domain.CodeModelFailed, says: "answered 500: oh", retries: forAnHour},
 		{name: "401", replies: []reply{answers(401, nil, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`)}, code: domain.CodeModelUnauthorized, says: "does not accept the key"},
-		{name: "403", replies: []reply{answers(403, nil, ``)}, code: domain.CodeModelUnauthorized},
 		{name: "404", replies: []reply{answers(404, nil, `{"error":{"message":"model 'x' not found"}}`)}, code: domain.CodeModelFailed, says: "answered 404: model 'x' not found"},
-		{name: "HTML error", replies: []reply{answers(400, http.Header{"Content-Type": {"text/html"}}, "<html>Bad</html>")}, code: domain.CodeModelFailed, says: "answered 400: Bad Request"},
 		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream", retries: forAnHour},
 		{name: "HTML with 200, then well", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html"}}, "<html>Wait</html>"), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model", retries: forAnHour},
@@ -137,15 +119,10 @@ func TestVendors(t *testing.T) {
 		{name: "one letter a piece, and no index, no id, the name each time", replies: []reply{streams(
 			slices.Concat(lettersOf(`{"command":"a}\"]b"}`), lettersOf(`{"command":"y"}`), []string{ends("tool_calls"), done})...,
 		), saysOnly("ok")}, calls: []string{`bash {"command":"a}\"]b"}`, `bash {"command":"y"}`}, text: "ok", stop: "endTurn"},
-		{name: "a redirect", replies: []reply{answers(307, http.Header{"Location": {"http://evil.test/"}}, "")}, code: domain.CodeModelFailed, says: "307"},
 		{name: "error is text", replies: []reply{answers(400, nil, `{"error":"no tools for you"}`)}, code: domain.CodeModelFailed, says: "answered 400: no tools for you"},
 		{name: "detail", replies: []reply{answers(422, nil, `{"detail":[{"loc":["body"],"msg":"field required"}]}`)}, code: domain.CodeModelFailed, says: "field required"},
 		{name: "a sentence with address and key", replies: []reply{answers(400, nil, `{"error":"see https://vendor.test/secret?x=1 for `+testKey+"\u202e\\n"+strings.Repeat("y", 1000)+`"}`)},
 			code: domain.CodeModelFailed, says: "see [address] for [key] yyy"},
-		{name: "a huge line", replies: []reply{streams(says(strings.Repeat("x", 5<<20)))}, code: domain.CodeModelFailed, says: "single event"},
-		{name: "a huge event", replies: []reply{streams(strings.Repeat("data: "+strings.Repeat("x", 1<<20)+"\n", 9))}, code: domain.CodeModelFailed, says: "single event"},
-		{name: "a never-ending answer", replies: []reply{streams(strings.Repeat("data: "+delta(`{"reasoning":"`+strings.Repeat("x", 1<<20)+`"}`)+"\n\n", 9))},
-			thought: strings.Repeat("x", 8<<20), code: domain.CodeModelFailed, says: "longer than 8 MiB"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -411,19 +388,6 @@ func TestToolsAreSentWithTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "parameters", string(sent.Function.Parameters), schema.String())
-}
-
-func TestNoKeyIsSentWhereNoneIsConfigured(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "sk-of-another-account")
-	v := &vendor{replies: []reply{saysOnly("ok")}}
-	c := config(v)
-	model := c.Models["test"]
-	model.APIKey, model.APIKeyEnv = "", ""
-	c.Models["test"] = model
-	if _, err := open(t, c, execution()).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
-		t.Fatal(err)
-	}
-	want(t, "key", v.requests()[0].key, "")
 }
 
 func TestManyParallelCallsKeepTheirOrder(t *testing.T) {

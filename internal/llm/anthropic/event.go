@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/tidwall/gjson"
 
@@ -14,24 +15,17 @@ type feed struct{ events *provider.EventReader }
 // event is what we read of an event; which of it there is depends on the kind.
 type event struct {
 	kind  string
-	index int64   // of the block that it is about
-	block opening // that begins
-	delta delta
+	index int64 // of the block that it is about
+	part  part
 	usage string // JSON
 }
 
-// opening is how a block of an answer begins.
-type opening struct {
-	kind                            string
-	text, thinking, signature, data string
-	id, name                        string
-}
-
-// delta is what is added to a block, or, at the end, to the answer.
-type delta struct {
-	kind                               string
-	text, thinking, signature, partial string
-	stop                               string
+// part is how a block of an answer begins, or what is added to it, or, at the end, to the answer.
+type part struct {
+	kind                      string
+	text, thinking, signature string
+	data, id, name            string // of a block that begins
+	partial, stop             string // of what is added
 }
 
 // next returns the next event that says something; provider.ErrEnded where the stream has ended, and a *provider.ReportedError where the provider
@@ -48,61 +42,24 @@ func (f feed) next() (next event, err error) {
 			return next, &provider.ReportedError{Data: bytes.Clone(came.Data)}
 		default:
 			read, err := provider.Document(came.Data)
-			provider.Fields(read, next.take)
-			return next, err
+			return readEvent(read), err
 		}
 	}
 }
 
-func (e *event) take(name string, value gjson.Result) {
-	switch name {
-	case "type":
-		e.kind = value.String()
-	case "index":
-		e.index = value.Int()
-	case "content_block":
-		provider.Fields(value, e.block.take)
-	case "delta":
-		provider.Fields(value, e.delta.take)
-	case "message":
-		e.usage = value.Get("usage").Raw
-	case "usage":
-		e.usage = value.Raw
+func readEvent(read gjson.Result) event {
+	told := provider.Field(read, "delta")
+	if block := provider.Field(read, "content_block"); block.Exists() {
+		told = block
 	}
-}
-
-func (b *opening) take(name string, value gjson.Result) {
-	switch name {
-	case "type":
-		b.kind = value.String()
-	case "text":
-		b.text = value.String()
-	case "thinking":
-		b.thinking = value.String()
-	case "signature":
-		b.signature = value.String()
-	case "data":
-		b.data = value.String()
-	case "id":
-		b.id = value.String()
-	case "name":
-		b.name = value.String()
-	}
-}
-
-func (d *delta) take(name string, value gjson.Result) {
-	switch name {
-	case "type":
-		d.kind = value.String()
-	case "text":
-		d.text = value.String()
-	case "thinking":
-		d.thinking = value.String()
-	case "signature":
-		d.signature = value.String()
-	case "partial_json":
-		d.partial = value.String()
-	case "stop_reason":
-		d.stop = value.String()
+	field := func(name string) string { return provider.Field(told, name).String() }
+	return event{
+		kind:  provider.Field(read, "type").String(),
+		index: provider.Field(read, "index").Int(),
+		part: part{
+			kind: field("type"), text: field("text"), thinking: field("thinking"), signature: field("signature"),
+			data: field("data"), id: field("id"), name: field("name"), partial: field("partial_json"), stop: field("stop_reason"),
+		},
+		usage: cmp.Or(provider.Field(read, "usage").Raw, provider.Field(provider.Field(read, "message"), "usage").Raw),
 	}
 }

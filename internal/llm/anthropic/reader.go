@@ -25,19 +25,19 @@ func (r *reader) take(next *event) error {
 	case "message_start":
 		r.usage.take(next.usage)
 	case "content_block_start":
-		return r.begin(next.index, &next.block)
+		return r.begin(next.index, &next.part)
 	case "content_block_delta":
-		return r.takeDelta(next.index, &next.delta)
+		return r.takeDelta(next.index, &next.part)
 	case "content_block_stop":
 		r.thoughts.end()
 	case "message_delta":
 		r.usage.take(next.usage)
-		r.stop = cmp.Or(next.delta.stop, r.stop)
+		r.stop = cmp.Or(next.part.stop, r.stop)
 	}
 	return nil // also an event that is not known: the vendor adds some without a new version
 }
 
-func (r *reader) begin(index int64, block *opening) error {
+func (r *reader) begin(index int64, block *part) error {
 	if err := r.size.Grow(provider.CallBytes + len(block.data) + len(block.signature)); err != nil { // also of a block that is no call
 		return err
 	}
@@ -57,7 +57,7 @@ func (r *reader) begin(index int64, block *opening) error {
 	return nil
 }
 
-func (r *reader) takeDelta(index int64, delta *delta) error {
+func (r *reader) takeDelta(index int64, delta *part) error {
 	switch delta.kind {
 	case "text_delta":
 		return r.say(delta.text)

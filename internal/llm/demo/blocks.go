@@ -1,11 +1,14 @@
 package demo
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/tidwall/gjson"
 
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
@@ -45,26 +48,7 @@ func sceneReading(request provider.Request) scene {
 
 // blockTypeOf is the first type that a block can have. The tool's schema has them all; empty: any.
 func blockTypeOf(request provider.Request) string {
-	var taken struct {
-		Properties struct {
-			Blocks struct {
-				Items struct {
-					Properties struct {
-						Type struct {
-							Enum []string `json:"enum"`
-						} `json:"type"`
-					} `json:"properties"`
-				} `json:"items"`
-			} `json:"blocks"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(schemaOf(request, submitBlocks), &taken); err != nil {
-		return ""
-	}
-	if types := taken.Properties.Blocks.Items.Properties.Type.Enum; len(types) > 0 {
-		return types[0]
-	}
-	return ""
+	return gjson.GetBytes(schemaOf(request, submitBlocks), "properties.blocks.items.properties.type.enum.0").String()
 }
 
 func sceneSubmitting(request provider.Request, docs string) scene {
@@ -74,11 +58,7 @@ func sceneSubmitting(request provider.Request, docs string) scene {
 	}
 	blocks := []block{}
 	for _, text := range []string{"This block was written by a script, not by a model.", "You asked for: " + provider.OneLine(lastUserText(request), 200)} {
-		blockType := blockTypeOf(request)
-		if blockType == "" {
-			blockType = "paragraph"
-		}
-		blocks = append(blocks, block{Type: blockType, Props: propsOf(docs, text)})
+		blocks = append(blocks, block{Type: cmp.Or(blockTypeOf(request), "paragraph"), Props: propsOf(docs, text)})
 	}
 	return scene{
 		thought: "I have read what I need, and hand in two blocks. A person accepts them, or asks for changes.",

@@ -13,104 +13,52 @@ import (
 // feed is an answer on its way, chunk by chunk.
 type feed struct{ events *provider.EventReader }
 
-// chunk is what we read of a chunk.
-type chunk struct{ choices, usage, failure gjson.Result }
-
 // delta is what a choice adds to the answer, and how the answer ends.
 type delta struct {
-	index                       int64
-	content, refusal            string
-	reasoningContent, reasoning string
-	calls                       gjson.Result
-	finish                      string
+	index                     int64
+	content, refusal, thought string
+	calls                     gjson.Result
+	finish                    string
 }
 
 // next returns the next chunk; provider.ErrEnded where the stream has ended, and a *provider.ReportedError where the provider reports one. What
 // else is in a chunk with an error is not looked at.
-func (f feed) next() (chunk, error) {
+func (f feed) next() (chunk gjson.Result, err error) {
 	event, err := f.events.Next()
 	if err != nil {
-		return chunk{}, err
+		return chunk, err
 	}
 	if bytes.HasPrefix(event.Data, []byte("[DONE]")) {
-		return chunk{}, provider.ErrEnded
+		return chunk, provider.ErrEnded
 	}
-	read, err := provider.Document(event.Data)
-	if err != nil {
-		return chunk{}, err
+	chunk, err = provider.Document(event.Data)
+	if provider.Field(chunk, "error").Type != gjson.Null {
+		return chunk, &provider.ReportedError{Data: bytes.Clone(event.Data)}
 	}
-	var next chunk
-	provider.Fields(read, next.take)
-	if next.failure.Type != gjson.Null {
-		return chunk{}, &provider.ReportedError{Data: bytes.Clone(event.Data)}
-	}
-	return next, nil
+	return chunk, err
 }
 
-func (c *chunk) take(name string, value gjson.Result) {
-	switch name {
-	case "choices":
-		c.choices = value
-	case "usage":
-		if value.IsObject() { // some servers say "" or 0 where they have nothing to tell: that takes nothing back
-			c.usage = value
-		}
-	case "error":
-		c.failure = value
+// readDelta finds the thought in one of two fields. A server that is changing from one to the other sends both, with the same text.
+func readDelta(choice gjson.Result) delta {
+	said := provider.Field(choice, "delta")
+	return delta{
+		index:   provider.Field(choice, "index").Int(),
+		content: provider.Field(said, "content").String(),
+		refusal: provider.Field(said, "refusal").String(),
+		thought: cmp.Or(provider.Field(said, "reasoning_content").Str, provider.Field(said, "reasoning").Str),
+		calls:   provider.Field(said, "tool_calls"),
+		finish:  provider.Field(choice, "finish_reason").String(),
 	}
 }
 
-func readDelta(choice gjson.Result) (read delta) {
-	provider.Fields(choice, func(name string, value gjson.Result) {
-		switch name {
-		case "index":
-			read.index = value.Int()
-		case "delta":
-			provider.Fields(value, read.take)
-		case "finish_reason":
-			read.finish = value.String()
-		}
-	})
-	return read
-}
-
-func (d *delta) take(name string, value gjson.Result) {
-	switch name {
-	case "content":
-		d.content = value.String()
-	case "refusal":
-		d.refusal = value.String()
-	case "reasoning_content":
-		d.reasoningContent = value.Str
-	case "reasoning":
-		d.reasoning = value.Str
-	case "tool_calls":
-		d.calls = value
+func readPiece(call gjson.Result) provider.CallPiece {
+	function := provider.Field(call, "function")
+	return provider.CallPiece{
+		Index:     provider.Integer(provider.Field(call, "index")),
+		ID:        provider.Field(call, "id").String(),
+		Name:      provider.Field(function, "name").String(),
+		Arguments: provider.Field(function, "arguments").String(),
 	}
-}
-
-// thought is in one of two fields. A server that is changing from one to the other sends both, with the same text.
-func (d *delta) thought() string { return cmp.Or(d.reasoningContent, d.reasoning) }
-
-func readPiece(call gjson.Result) (piece provider.CallPiece) {
-	provider.Fields(call, func(name string, value gjson.Result) {
-		switch name {
-		case "index":
-			piece.Index = provider.Integer(value)
-		case "id":
-			piece.ID = value.String()
-		case "function":
-			provider.Fields(value, func(name string, value gjson.Result) {
-				switch name {
-				case "name":
-					piece.Name = value.String()
-				case "arguments":
-					piece.Arguments = value.String()
-				}
-			})
-		}
-	})
-	return piece
 }
 
 // readUsage keeps what the provider reported, and nothing else: a field that is absent is unknown.

@@ -20,11 +20,11 @@ type reader struct {
 	size    provider.Size
 }
 
-func (r *reader) take(next chunk) error {
-	if next.usage.Type != gjson.Null {
-		r.usage = readUsage(next.usage)
+func (r *reader) take(chunk gjson.Result) error {
+	if usage := provider.Field(chunk, "usage"); usage.IsObject() { // some servers say "" or 0 where they have nothing to tell: that takes nothing back
+		r.usage = readUsage(usage)
 	}
-	return provider.Elements(next.choices, func(choice gjson.Result) error {
+	return provider.Elements(provider.Field(chunk, "choices"), func(choice gjson.Result) error {
 		read := readDelta(choice)
 		if read.index != 0 { // only one was asked for
 			return nil
@@ -35,15 +35,14 @@ func (r *reader) take(next chunk) error {
 }
 
 func (r *reader) takeDelta(read *delta) error {
-	thought := read.thought()
 	if err := provider.Elements(read.calls, r.takeCall); err != nil {
 		return err
 	}
-	if err := r.size.Grow(len(thought) + len(read.content) + len(read.refusal)); err != nil {
+	if err := r.size.Grow(len(read.thought) + len(read.content) + len(read.refusal)); err != nil {
 		return err
 	}
-	if thought != "" {
-		if err := r.sink.Thought(thought); err != nil {
+	if read.thought != "" {
+		if err := r.sink.Thought(read.thought); err != nil {
 			return err
 		}
 	}

@@ -40,12 +40,12 @@ func valid(data []byte) bool {
 	return gjson.ValidBytes(data)
 }
 
-// Fields hands each field of an object to take. What is no object has none.
-func Fields(object gjson.Result, take func(name string, value gjson.Result)) {
-	object.ForEach(func(name, value gjson.Result) bool {
-		take(name.Str, value)
-		return true
-	})
+// Field is a field of an object, or null. What is no object has none.
+func Field(object gjson.Result, name string) gjson.Result {
+	if !object.IsObject() {
+		return gjson.Result{}
+	}
+	return object.Get(name)
 }
 
 // Elements hands each element of a list to take, as long as that has no error. What is no list has none.
