@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Variables are the variables of a template.
@@ -22,64 +24,44 @@ func Decode(source json.RawMessage, budget *Budget) (v Variables, err error) {
 	if source[0] != '{' || !json.Valid(source) {
 		failf("the variables are not a JSON object")
 	}
-	d := &decoder{r, source}
+	d := &decoder{r, jsontext.NewDecoder(bytes.NewBuffer(source), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
 	return Variables{d.value().(*dict)}, nil
 }
 
 // decoder reads JSON that is known to be valid. encoding/json would allocate three times as much, before anybody could charge it.
 type decoder struct {
 	*run
-	rest []byte
-}
-
-// next is the first character of what comes, behind white space and what separates values.
-func (d *decoder) next() byte {
-	d.rest = bytes.TrimLeft(d.rest, " \t\r\n,:")
-	return d.rest[0]
-}
-
-// take reads so many bytes.
-func (d *decoder) take(n int) []byte {
-	taken := d.rest[:n]
-	d.rest = d.rest[n:]
-	return taken
+	tokens *jsontext.Decoder
 }
 
 func (d *decoder) value() any {
 	d.step(1)
-	switch d.next() {
+	switch d.tokens.PeekKind() {
 	case '{', '[':
 		return d.elements()
 	case '"':
 		return d.text()
-	case 't':
-		return len(d.take(4)) > 0
-	case 'f':
-		return len(d.take(5)) == 0
-	case 'n':
-		d.take(4)
-		return nil
 	}
-	length := bytes.IndexFunc(d.rest, func(r rune) bool { return !strings.ContainsRune("+-.eE0123456789", r) })
-	d.allocate(textSize + 2*length)
-	return parseNumber(string(d.take(length)))
+	written, _ := d.tokens.ReadValue()
+	switch written[0] {
+	case 'n':
+		return nil
+	case 't', 'f':
+		return written[0] == 't'
+	}
+	d.allocate(textSize + 2*len(written))
+	return parseNumber(string(written))
 }
 
 func (d *decoder) text() any {
-	end := 1
-	for ; d.rest[end] != '"'; end++ {
-		if d.rest[end] == '\\' {
-			end++
-		}
-	}
-	quoted := d.take(end + 1)
+	quoted, _ := d.tokens.ReadValue()
 	d.allocate(textSize + len(quoted))
 	if utf8.Valid(quoted) && bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1:end])
+		return string(quoted[1 : len(quoted)-1])
 	}
 	d.allocate(callSize + 2*len(quoted))
 	var s string
-	_ = json.Unmarshal(quoted, &s) // it is valid
+	_ = json.Unmarshal(quoted, &s)
 	return s
 }
 
@@ -87,16 +69,17 @@ func (d *decoder) text() any {
 func (d *decoder) elements() any {
 	d.enter()
 	defer d.leave()
-	isList := d.take(1)[0] == '['
+	opening, _ := d.tokens.ReadToken()
+	isList := opening.Kind() == '['
 	d.allocate(listSize)
 	keys, values := []any{}, []any{}
-	for d.next() != ']' && d.rest[0] != '}' {
+	for d.tokens.PeekKind() != ']' && d.tokens.PeekKind() != '}' {
 		if !isList {
 			keys = append(d.grow(keys), d.text())
 		}
 		values = append(d.grow(values), d.value())
 	}
-	d.take(1)
+	_, _ = d.tokens.ReadToken()
 	if isList {
 		return values
 	}

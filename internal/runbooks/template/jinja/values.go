@@ -71,27 +71,14 @@ func unmarked(value any) any {
 // title names the kind of a value, for faults, which never show the value itself.
 func title(value any) string {
 	switch value.(type) {
-	case nil:
-		return "none"
-	case bool:
-		return "true or false"
-	case int, float64, bigNumber:
-		return "a number"
-	case string, safe:
-		return "a text"
-	case []any, *sequence:
-		return "a list"
-	case *dict:
-		return "a map"
 	case *namespace:
 		return "a namespace"
-	case *undefined:
-		return "a value that is not defined"
 	case *macro, *function:
 		return "a macro"
-	default:
+	case *loop:
 		return "a loop"
 	}
+	return titles[rank(unmarked(value))]
 }
 
 func truth(value any) bool {
@@ -354,6 +341,10 @@ func asNumber(value any) any {
 	return unmarked(value)
 }
 
+// titles are the kinds in the order of their ranks.
+var titles = []string{"a value that is not defined", "none", "true or false", "true or false", "a number", "a text", "a list", "a map"}
+
+// rank is the place of a value's kind among all kinds.
 func rank(value any) int {
 	switch v := value.(type) {
 	case *undefined:
