@@ -43,8 +43,6 @@
 //	    a chunk of the agent's message
 //	think TEXT
 //	    a chunk of thought
-//	hear TEXT
-//	    a chunk of the user's message
 //	message [ID]
 //	    following chunks carry this messageId; without an ID, none
 //	burst N [SIZE]
@@ -66,11 +64,11 @@
 // Questions about calls:
 //
 //	ask ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
-//	    [options=OPTIONS] [mark=no] [rpc=ID]
+//	    [options=OPTIONS] [mark=no]
 //	    ask for permission and wait; says `ID answer=OPTION` and completes or fails the call, unless
 //	        mark=no
 //	ask& ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT]
-//	    [options=OPTIONS] [mark=no] [rpc=ID]
+//	    [options=OPTIONS] [mark=no]
 //	    as ask, but do not wait
 //	join
 //	    wait for the answers to all that ask& asked, in that order
@@ -161,8 +159,6 @@
 //	        them back)
 //	noanswer
 //	    the turn ends without an answer
-//	answertwice
-//	    the turn ends with the same answer twice
 //	answerexit [CODE]
 //	    the turn ends, and the process with it, right behind the answer
 //	as [ID]
@@ -189,8 +185,8 @@
 // # Command line
 //
 // Run the agent with -help for all flags. They choose what is offered (-no-load, -resume, -forget, -modes, -models, -config,
-// -prompts, -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
-// and what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -busy, -reexec). What a flag
+// -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
+// and what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -reexec). What a flag
 // does not bring, `initialize: result {…}` and its like do.
 //
 // # Use

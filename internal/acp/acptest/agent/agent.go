@@ -122,13 +122,6 @@ func (a *agent) notified(m message) {
 func (a *agent) begin(t *turn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if t.phase == "prompt" && a.busy == "cancel" {
-		for other := range a.turns {
-			if other.phase == "prompt" && other.sessionID == t.sessionID {
-				other.cancel()
-			}
-		}
-	}
 	a.turns[t] = true
 }
 
@@ -171,8 +164,8 @@ func (t *turn) initialize() error {
 		"authMethods":     []object{},
 		"agentCapabilities": object{
 			"loadSession":         !a.noLoad,
-			"promptCapabilities":  switches(a.prompts, "image", "audio", "embeddedContext"),
-			"mcpCapabilities":     switches(a.mcp, "http", "sse"),
+			"promptCapabilities":  object{"image": false, "audio": false, "embeddedContext": false},
+			"mcpCapabilities":     object{"http": slices.Contains(a.mcp, "http"), "sse": slices.Contains(a.mcp, "sse")},
 			"sessionCapabilities": sessions,
 		},
 	}
@@ -180,14 +173,6 @@ func (t *turn) initialize() error {
 		t.result["authMethods"] = []object{{"id": a.auth, "name": "Sign in with " + a.auth}}
 	}
 	return nil
-}
-
-func switches(on words, names ...string) object {
-	all := object{}
-	for _, name := range names {
-		all[name] = slices.Contains(on, name)
-	}
-	return all
 }
 
 func (t *turn) authenticate() error {

@@ -16,8 +16,6 @@ func main() {
 	switch {
 	case err != nil:
 		os.Exit(2) // the flag package has said why
-	case options.verbs:
-		printVerbs(os.Stdout)
 	case options.reexec == "stay" || options.reexec == "leave":
 		os.Exit(again(options.reexec))
 	default:

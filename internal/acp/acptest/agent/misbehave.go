@@ -11,48 +11,38 @@ import (
 )
 
 var faultSteps = []verb{
-	{"crash", "[CODE]", "exit at once, with 1 or this code", crash},
-	{"hang", "", "never again send or read anything, and ignore the end of stdin and SIGTERM; " +
-		"a line `hanging` on stderr tells when", hang},
-	{"deafen", "", "never again read anything", func(t *turn, _ args) error {
+	{"crash", "[CODE]", crash},
+	{"hang", "", hang},
+	{"deafen", "", func(t *turn, _ args) error {
 		t.agent.deaf.Store(true)
 		return nil
 	}},
-	{"ignoreeof", "", "live on when stdin ends", func(t *turn, _ args) error {
+	{"ignoreeof", "", func(t *turn, _ args) error {
 		t.agent.ignoreEOF.Store(true)
 		return nil
 	}},
-	{"ignoreterm", "", "ignore SIGTERM, SIGINT and SIGHUP", func(*turn, args) error {
+	{"ignoreterm", "", func(*turn, args) error {
 		ignoreTerm()
 		return nil
 	}},
-	{"oncancel", "MANNERS", "what a cancel does to the turn, wherever this step stands: good, ignore, " +
-		"error (the answer is one), endturn (so it says), needanswer (it waits for all permissions), " +
-		"withdraw (it takes them back)", onCancel},
-	{"noanswer", "", "the turn ends without an answer", func(t *turn, _ args) error {
+	{"oncancel", "MANNERS", onCancel},
+	{"noanswer", "", func(t *turn, _ args) error {
 		t.silent = true
 		return errEnded
 	}},
-	{"answertwice", "", "the turn ends with the same answer twice", func(t *turn, _ args) error {
-		t.answer(nil)
-		return errEnded
+	{"answerexit", "[CODE]", answerExit},
+	{"as", "[ID]", func(t *turn, a args) error {
+		t.as = a.word(0, "")
+		return nil
 	}},
-	{"answerexit", "[CODE]", "the turn ends, and the process with it, right behind the answer", answerExit},
-	{"as", "[ID]", "following updates and requests name this session instead; without an ID, their own",
-		func(t *turn, a args) error {
-			t.as = a.word(0, "")
-			return nil
-		}},
-	{"rawline", "TEXT", "a line on stdout, word for word: noise, or half a message", func(t *turn, a args) error {
+	{"rawline", "TEXT", func(t *turn, a args) error {
 		t.agent.wire.write([]byte(a.text))
 		return nil
 	}},
-	{"flood", "BYTES [LINE]", "noise on stdout, in lines of 1024 or LINE bytes; 0 is one line", floodStdout},
-	{"stderrflood", "BYTES [LINE]", "the same on stderr", floodStderr},
-	{"longline", "MB [as=AS]",
-		"one line of so many megabytes: a notification, or as=request, or as=response, the turn's own", longLine},
-	{"orphan", "PATH [SECONDS]", "start a `sleep` in a session of its own that holds stdin, stdout and stderr open, " +
-		"for 60 seconds; its pid is in the file", orphan},
+	{"flood", "BYTES [LINE]", floodStdout},
+	{"stderrflood", "BYTES [LINE]", floodStderr},
+	{"longline", "MB [as=AS]", longLine},
+	{"orphan", "PATH [SECONDS]", orphan},
 }
 
 func crash(_ *turn, a args) error {

@@ -19,11 +19,8 @@ type options struct {
 	modes     words
 	models    words
 	config    string
-	prompts   words
 	mcp       words
-	busy      string
 	reexec    string
-	verbs     bool
 }
 
 // words is a flag of the form a,b,c.
@@ -55,10 +52,7 @@ func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
 	flags.Var(&o.modes, "modes", "modes to offer, `A,B`; the first one is current")
 	flags.Var(&o.models, "models", "models to offer, `A,B`; the first one is current")
 	flags.StringVar(&o.config, "config", "", "offer configOptions, too: `plain`, or with an effort, or odd, with types that nobody knows")
-	flags.Var(&o.prompts, "prompts", "prompt capabilities, of `image,audio,embeddedContext`")
 	flags.Var(&o.mcp, "mcp", "MCP capabilities, of `http,sse`")
-	flags.StringVar(&o.busy, "busy", "queue", "what a second prompt does: `queue`, cancel (the first) or fail")
 	flags.StringVar(&o.reexec, "reexec", "", "start the agent anew as a child and `stay` beside it, or leave")
-	flags.BoolVar(&o.verbs, "verbs", false, "print all steps")
 	return o, flags.Parse(arguments)
 }

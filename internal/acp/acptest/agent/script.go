@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -10,8 +11,8 @@ import (
 // marker begins the lines of a prompt that are steps.
 const marker = "#! "
 
-// verb is one word of the script language. Its usage is its grammar, too: parse reads it, so help cannot drift from
-// what is accepted.
+// verb is one word of the script language; the package comment of acptest says what each of them does. Its usage is its
+// grammar, too: parse reads it.
 //
 //	ID           a word that has to be there
 //	[SIZE]       a word that may be there
@@ -20,8 +21,8 @@ const marker = "#! "
 //	TEXT, [TEXT] the rest of the line
 //	STEP         the rest of the line, which is a step
 type verb struct {
-	name, usage, help string
-	run               func(*turn, args) error
+	name, usage string
+	run         func(*turn, args) error
 }
 
 // args are what stands behind a verb.
@@ -221,4 +222,10 @@ func cutWord(line string) (word, rest string, err error) {
 }
 
 // table has all verbs by name. It is filled in init, because steps parse steps.
-var table map[string]*verb
+var table = map[string]*verb{}
+
+func init() {
+	for _, v := range slices.Concat(talkSteps, callSteps, askSteps, stateSteps, clientSteps, ownSteps, flowSteps, endSteps, faultSteps) {
+		table[v.name] = &v
+	}
+}

@@ -8,19 +8,17 @@ import (
 )
 
 const askUsage = "ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH] [content=CONTENT] " +
-	"[options=OPTIONS] [mark=no] [rpc=ID]"
+	"[options=OPTIONS] [mark=no]"
 
 var askSteps = []verb{
-	{"ask", askUsage,
-		"ask for permission and wait; says `ID answer=OPTION` and completes or fails the call, unless mark=no",
-		func(t *turn, a args) error {
-			q, err := t.ask(a)
-			if err != nil {
-				return err
-			}
-			return t.heed(q)
-		}},
-	{"ask&", askUsage, "as ask, but do not wait", func(t *turn, a args) error {
+	{"ask", askUsage, func(t *turn, a args) error {
+		q, err := t.ask(a)
+		if err != nil {
+			return err
+		}
+		return t.heed(q)
+	}},
+	{"ask&", askUsage, func(t *turn, a args) error {
 		q, err := t.ask(a)
 		if err != nil {
 			return err
@@ -28,10 +26,9 @@ var askSteps = []verb{
 		t.asks = append(t.asks, q)
 		return nil
 	}},
-	{"join", "", "wait for the answers to all that ask& asked, in that order", join},
-	{"withdraw", "ID", "take back a question of ask& ($/cancel_request)", withdraw},
-	{"if", "ID ANSWER STEP", "a step for one answer to a question: an option's id, allowed, rejected, cancelled or error",
-		ifAnswered},
+	{"join", "", join},
+	{"withdraw", "ID", withdraw},
+	{"if", "ID ANSWER STEP", ifAnswered},
 }
 
 // defaultOptions are offered where a script names none.
@@ -60,12 +57,7 @@ func (t *turn) ask(a args) (*ask, error) {
 	}
 	q := &ask{call: a.words[0], kinds: map[string]string{}, mark: a.named["mark"] != "no"}
 	options := q.options(spec)
-	id := ""
-	if given, reused := a.named["rpc"]; reused {
-		id = string(asValue(given))
-	}
-	q.id, q.answer = t.agent.wire.request(id, "session/request_permission",
-		t.inSession(object{"toolCall": call, "options": options}))
+	q.id, q.answer = t.agent.wire.request("session/request_permission", t.inSession(object{"toolCall": call, "options": options}))
 	return q, nil
 }
 

@@ -1,10 +1,9 @@
 package main
 
 var callSteps = []verb{
-	{"call", "ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH]",
-		"announce a tool call; pending, if no status is given", announce},
-	{"update", "ID STATUS [TEXT]", "the call's new status, with text as its content", updateCall},
-	{"diff", "ID PATH OLD NEW", "give the call a diff as its content", diff},
+	{"call", "ID [kind=KIND] [title=TITLE] [status=STATUS] [input=JSON] [at=PATH]", announce},
+	{"update", "ID STATUS [TEXT]", updateCall},
+	{"diff", "ID PATH OLD NEW", diff},
 }
 
 // about puts what a step says of a call into an update or a question. What it does not say is not there.

@@ -7,14 +7,11 @@ import (
 )
 
 var clientSteps = []verb{
-	{"read", "PATH", "read a file through the client; says `read=CONTENT`", readFile},
-	{"write", "PATH [TEXT]", "write a file through the client; says `write=ok`", writeFile},
-	{"terminal", "COMMAND [ARG...] [then=THEN] [release=no] [call=ID]",
-		"run a command through the client: create, wait for its end, output, release; says `terminal=OUTPUT`, as JSON; " +
-			"then=kill kills it first, then=leave does not wait", terminal},
-	{"elicit", "MESSAGE [SCHEMA] [mode=MODE] [url=URL] [call=ID]",
-		"ask a person by elicitation/create; says `elicit=ACTION CONTENT`", elicit},
-	{"notify", "METHOD [JSON]", "any notification", func(t *turn, a args) error {
+	{"read", "PATH", readFile},
+	{"write", "PATH [TEXT]", writeFile},
+	{"terminal", "COMMAND [ARG...] [then=THEN] [release=no] [call=ID]", terminal},
+	{"elicit", "MESSAGE [SCHEMA] [mode=MODE] [url=URL] [call=ID]", elicit},
+	{"notify", "METHOD [JSON]", func(t *turn, a args) error {
 		params, err := a.json(1, "{}")
 		if err != nil {
 			return err
@@ -22,7 +19,7 @@ var clientSteps = []verb{
 		t.agent.wire.notify(a.words[0], params)
 		return nil
 	}},
-	{"request", "METHOD [JSON]", "any request; says `METHOD=RESULT`", func(t *turn, a args) error {
+	{"request", "METHOD [JSON]", func(t *turn, a args) error {
 		params, err := a.json(1, "{}")
 		if err != nil {
 			return err
@@ -30,13 +27,12 @@ var clientSteps = []verb{
 		result, err := t.request(a.words[0], params)
 		return t.outcome(a.words[0], string(result), err)
 	}},
-	{"whoami", "", "says as one JSON text what the client gave: sessionId, opened, cwd, mcpServers, settings, " +
-		"clientCapabilities, clientInfo, argv, env (the names), processCwd, pid, ppid", whoami},
+	{"whoami", "", whoami},
 }
 
 // request waits for the client's answer. The error is the client's, or a cancel.
 func (t *turn) request(method string, params any) (json.RawMessage, error) {
-	_, waiting := t.agent.wire.request("", method, params)
+	_, waiting := t.agent.wire.request(method, params)
 	select {
 	case m := <-waiting:
 		if m.Error != nil {

@@ -10,9 +10,9 @@ import (
 )
 
 var flowSteps = []verb{
-	{"late", "MS STEP", "a step after the turn's answer, so many milliseconds later; the next one waits for its end", late},
-	{"await", "PATH", "send nothing until this file is there", await},
-	{"once", "PATH STEP", "a step that is taken only if this file is not there yet; it makes the file", once},
+	{"late", "MS STEP", late},
+	{"await", "PATH", await},
+	{"once", "PATH STEP", once},
 }
 
 func late(t *turn, a args) error {
@@ -57,12 +57,12 @@ func once(t *turn, a args) error {
 }
 
 var endSteps = []verb{
-	{"stop", "REASON", "end the turn with this stopReason", func(t *turn, a args) error {
+	{"stop", "REASON", func(t *turn, a args) error {
 		t.reason = a.words[0]
 		return errEnded
 	}},
-	{"fail", "CODE MESSAGE [JSON]", "end the turn with an error, perhaps with data", fail},
-	{"result", "JSON", "fields to merge into the answer, such as usage or _meta", func(t *turn, a args) error {
+	{"fail", "CODE MESSAGE [JSON]", fail},
+	{"result", "JSON", func(t *turn, a args) error {
 		var fields object
 		if err := json.Unmarshal([]byte(a.words[0]), &fields); err != nil {
 			return err

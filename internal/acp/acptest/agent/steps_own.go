@@ -10,9 +10,9 @@ import (
 )
 
 var ownSteps = []verb{
-	{"file", "PATH [TEXT]", "write a file by itself, relative to the session's cwd; says `file=ok`", ownFile},
-	{"shell", "TEXT", "run a shell command by itself, in the session's cwd; says `shell=OUTPUT`", shell},
-	{"stderr", "TEXT", "a line on stderr", func(_ *turn, a args) error {
+	{"file", "PATH [TEXT]", ownFile},
+	{"shell", "TEXT", shell},
+	{"stderr", "TEXT", func(_ *turn, a args) error {
 		_, err := os.Stderr.WriteString(a.text + "\n")
 		return err
 	}},

@@ -3,20 +3,20 @@ package main
 import "strings"
 
 var stateSteps = []verb{
-	{"plan", "[ENTRY...]", "the whole plan; an entry is `content`, or `content:status`", plan},
-	{"commands", "[NAME...]", "the commands that are available", commands},
-	{"mode", "ID", "the agent has changed its mode", func(t *turn, a args) error {
+	{"plan", "[ENTRY...]", plan},
+	{"commands", "[NAME...]", commands},
+	{"mode", "ID", func(t *turn, a args) error {
 		if t.session != nil {
 			t.session.set("mode", a.words[0])
 		}
 		return t.update(object{"sessionUpdate": "current_mode_update", "currentModeId": a.words[0]})
 	}},
-	{"config", "ID VALUE", "the agent has changed an option: sends the full list", config},
-	{"info", "TITLE", "the session has a title", func(t *turn, a args) error {
+	{"config", "ID VALUE", config},
+	{"info", "TITLE", func(t *turn, a args) error {
 		return t.update(object{"sessionUpdate": "session_info_update", "title": a.words[0]})
 	}},
-	{"usage", "USED SIZE [COST]", "how full the context is, and what it cost so far in USD", usage},
-	{"raw", "JSON", "an update, word for word", func(t *turn, a args) error {
+	{"usage", "USED SIZE [COST]", usage},
+	{"raw", "JSON", func(t *turn, a args) error {
 		update, err := a.json(0, "")
 		if err != nil {
 			return err

@@ -7,24 +7,21 @@ import (
 )
 
 var talkSteps = []verb{
-	{"say", "TEXT", "a chunk of the agent's message", func(t *turn, a args) error { return t.say(a.text) }},
-	{"think", "TEXT", "a chunk of thought", func(t *turn, a args) error {
+	{"say", "TEXT", func(t *turn, a args) error { return t.say(a.text) }},
+	{"think", "TEXT", func(t *turn, a args) error {
 		return t.chunk("agent_thought_chunk", a.text)
 	}},
-	{"hear", "TEXT", "a chunk of the user's message", func(t *turn, a args) error {
-		return t.chunk("user_message_chunk", a.text)
-	}},
-	{"message", "[ID]", "following chunks carry this messageId; without an ID, none", func(t *turn, a args) error {
+	{"message", "[ID]", func(t *turn, a args) error {
 		t.messageID = a.word(0, "")
 		return nil
 	}},
-	{"burst", "N [SIZE]", "N chunks at full speed, `0 `, `1 ` and so on, each filled with dots to SIZE bytes", burst},
-	{"pace", "MS", "wait so long after every following update", func(t *turn, a args) error {
+	{"burst", "N [SIZE]", burst},
+	{"pace", "MS", func(t *turn, a args) error {
 		ms, err := a.number(0, 0)
 		t.pace = time.Duration(ms) * time.Millisecond
 		return err
 	}},
-	{"silence", "MS", "send nothing for a while", func(t *turn, a args) error {
+	{"silence", "MS", func(t *turn, a args) error {
 		ms, err := a.number(0, 0)
 		t.sleep(time.Duration(ms) * time.Millisecond)
 		return err

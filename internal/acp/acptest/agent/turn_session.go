@@ -109,18 +109,10 @@ func (t *turn) prompt() error {
 		return failed(codeNotFound, "Session not found: %s", t.sessionID)
 	}
 	busy := t.session.busy
-	if t.agent.busy == "fail" {
-		select {
-		case busy <- struct{}{}:
-		default:
-			return failed(codeInvalidRequest, "a prompt is running")
-		}
-	} else {
-		select {
-		case busy <- struct{}{}:
-		case <-t.ctx.Done():
-			return nil
-		}
+	select {
+	case busy <- struct{}{}:
+	case <-t.ctx.Done():
+		return nil
 	}
 	t.release = func() { <-busy }
 	text, err := promptText(t.params)

@@ -40,7 +40,6 @@ func failed(code int, format string, values ...any) *failure {
 
 // The codes of JSON-RPC and of ACP that the agent uses by itself.
 const (
-	codeInvalidRequest   = -32600
 	codeMethodNotFound   = -32601
 	codeInvalidParams    = -32602
 	codeInternal         = -32603
@@ -56,10 +55,10 @@ type wire struct {
 
 	mu      sync.Mutex
 	next    int
-	waiting map[string][]chan message // by request id; a list, since a script may use an id twice
+	waiting map[string]chan message // by request id
 }
 
-func newWire(out io.Writer) *wire { return &wire{out: out, waiting: map[string][]chan message{}} }
+func newWire(out io.Writer) *wire { return &wire{out: out, waiting: map[string]chan message{}} }
 
 // write puts out one line, in one system call where the pipe takes it.
 func (w *wire) write(line []byte) {
@@ -87,28 +86,25 @@ func (w *wire) respond(id json.RawMessage, result any, fail *failure) {
 	w.send(message{ID: id, Result: mustJSON(result)})
 }
 
-// request sends a request and returns where its answer will arrive. An empty id is replaced by the next number.
-func (w *wire) request(id, method string, params any) (sentAs string, answer <-chan message) {
-	w.mu.Lock()
-	if id == "" {
-		id = strconv.Itoa(w.next)
-		w.next++
-	}
+// request sends a request and returns its id, and where its answer will arrive.
+func (w *wire) request(method string, params any) (id string, answer <-chan message) {
 	waiting := make(chan message, 1)
-	w.waiting[id] = append(w.waiting[id], waiting)
+	w.mu.Lock()
+	id = strconv.Itoa(w.next)
+	w.next++
+	w.waiting[id] = waiting
 	w.mu.Unlock()
 	w.send(message{ID: json.RawMessage(id), Method: method, Params: mustJSON(params)})
 	return id, waiting
 }
 
-// answered hands an answer to the one who has waited longest under its id.
+// answered hands an answer to the one who waits for it.
 func (w *wire) answered(m message) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	id := string(m.ID)
-	if queue := w.waiting[id]; len(queue) > 0 {
-		queue[0] <- m
-		w.waiting[id] = queue[1:]
+	if waiting := w.waiting[string(m.ID)]; waiting != nil {
+		waiting <- m
+		delete(w.waiting, string(m.ID))
 	}
 }
 
