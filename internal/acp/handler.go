@@ -1,7 +1,6 @@
 package acp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,7 +32,7 @@ func (a *agent) Notification(method string, params json.RawMessage) {
 func (a *agent) TextChunk(chunk wire.TextChunk) {
 	defer a.survive("session/update", nil)
 	if a.holdsSecret(chunk.Params) || !a.translator.takeChunk(chunk) {
-		a.Notification("session/update", bytes.Clone(chunk.Params))
+		a.Notification("session/update", chunk.Params)
 	}
 }
 

@@ -92,10 +92,9 @@ func (a *agent) unstartable(err error) error {
 
 // clientCapabilities is what the agent may ask us for. Nothing is advertised that would be refused anyway.
 func (a *agent) clientCapabilities() map[string]any {
-	powers := map[string]any{
+	return map[string]any{
 		"fs":          map[string]bool{"readTextFile": a.grants(a.config.Files, domain.ClassRead), "writeTextFile": a.grants(a.config.Files, domain.ClassWrite)},
 		"terminal":    a.grants(a.config.Terminals, domain.ClassExecute),
 		"elicitation": map[string]any{"form": struct{}{}},
 	}
-	return powers
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -11,7 +12,6 @@ import (
 )
 
 const (
-	defaultSilentAfter  = 30 * time.Second
 	defaultStartTimeout = 30 * time.Second
 	longestTimeout      = time.Hour
 )
@@ -53,8 +53,9 @@ func mergeAgents(configured map[string]AgentConfig, home string) (map[string]*ag
 	}
 	maps.DeleteFunc(all, func(_ string, r *agent) bool { return r.Off })
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		all[key].fill(home)
-		if err := all[key].check(); err != nil {
+		complete := all[key]
+		complete.Home, complete.StartTimeout = cmp.Or(complete.Home, home), cmp.Or(complete.StartTimeout, defaultStartTimeout)
+		if err := complete.check(); err != nil {
 			return nil, err
 		}
 	}
@@ -73,42 +74,19 @@ func checkName(name string) error {
 func (a *agent) override(with AgentConfig) {
 	a.Off = with.Off
 	a.FileSystem, a.Terminal, a.AllowBypass = with.FileSystem, with.Terminal, with.AllowBypass
-	for _, field := range []struct {
-		to   *string
-		from string
-	}{{&a.Command, with.Command}, {&a.Description, with.Description}, {&a.Model, with.Model}, {&a.Home, with.Home}} {
-		if field.from != "" {
-			*field.to = field.from
-		}
-	}
+	a.Command, a.Description = cmp.Or(with.Command, a.Command), cmp.Or(with.Description, a.Description)
+	a.Model, a.Home, a.Mode = cmp.Or(with.Model, a.Model), cmp.Or(with.Home, a.Home), cmp.Or(with.Mode, a.Mode)
 	if with.Args != nil {
 		a.Args = with.Args
 	}
 	if with.Env != nil {
 		a.Env = with.Env
 	}
-	if with.Mode != nil {
-		a.Mode = with.Mode
-	}
 	a.SilentAfter, a.StartTimeout = with.SilentAfter, with.StartTimeout
-	set := maps.Clone(a.SetEnv)
-	if set == nil {
-		set = map[string]string{}
-	}
+	set := map[string]string{}
+	maps.Copy(set, a.SetEnv)
 	maps.Copy(set, with.SetEnv) // a built-in one brings the agent to ask: another variable must not take it away
 	a.SetEnv = set
-}
-
-func (a *agent) fill(home string) {
-	if a.Home == "" {
-		a.Home = home
-	}
-	if a.SilentAfter == 0 {
-		a.SilentAfter = defaultSilentAfter
-	}
-	if a.StartTimeout == 0 {
-		a.StartTimeout = defaultStartTimeout
-	}
 }
 
 // mode is the agent's mode in which it asks people, or nothing.

@@ -13,7 +13,7 @@ type Handler interface {
 	Notification(method string, params json.RawMessage)
 
 	// TextChunk is Notification for a notification that is a plain chunk of text. Its place among the others is the one on the
-	// wire. While it runs nothing is read. The parameters of the chunk are only lent.
+	// wire. While it runs nothing is read.
 	TextChunk(chunk TextChunk)
 
 	// Request answers one request, in a goroutine of its own, after all notifications that came before it are handled.
