@@ -61,9 +61,11 @@ func NewClientTool(declared domain.ClientTool) (*ClientTool, error) {
 	}}, nil
 }
 
-// versionOf changes with all that a person may have gone by: a signature for one tool is none for another of its name.
+// versionOf changes with everything that a person may have relied on: an approval of one tool does not hold for another of its name. The
+// schema counts as the database returns it, without blanks: otherwise the session that got the request would ask for one version, and the
+// decision would find another.
 func versionOf(declared domain.ClientTool) string {
-	sum := sha256.Sum256(domain.Encode([]string{string(declared.Class), declared.Description, string(declared.Schema)}))
+	sum := sha256.Sum256(domain.Encode([]string{string(declared.Class), declared.Description, string(domain.Encode(declared.Schema))}))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -205,6 +205,28 @@ func TestAChangedClientToolHasAnotherVersion(t *testing.T) {
 	}
 }
 
+// TestAClientToolReadBackHasTheSameVersion: a request with blanks in a schema could never be approved, since its session and the database
+// had two versions of the tool.
+func TestAClientToolReadBackHasTheSameVersion(t *testing.T) {
+	sent := domain.Request{ClientTools: []domain.ClientTool{declared()}}
+	sent.ClientTools[0].Schema = json.RawMessage("{\n  \"type\": \"object\", \"description\": \"a < b\"\n}")
+	var read domain.Request
+	if err := json.Unmarshal(sent.Marshal(), &read); err != nil {
+		t.Fatal(err)
+	}
+	var versions []string
+	for _, tool := range append(sent.ClientTools, read.ClientTools...) {
+		made, err := tools.NewClientTool(tool)
+		if err != nil {
+			t.Fatal(err)
+		}
+		versions = append(versions, made.Definition().Version)
+	}
+	if versions[0] != versions[1] {
+		t.Errorf("as sent and as read back: %q", versions)
+	}
+}
+
 func TestClientToolsThatAreRefused(t *testing.T) {
 	for pointer, change := range map[string]func(*domain.ClientTool){
 		"/name":        func(d *domain.ClientTool) { d.Name = "open panel" },
