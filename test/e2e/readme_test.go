@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 )
@@ -64,22 +63,9 @@ func TestTheReadmeWorks(t *testing.T) {
 // readmeCommands are the commands of the shell blocks in one section of the README, one string each.
 func readmeCommands(t *testing.T, heading string) (commands []string) {
 	t.Helper()
-	page, err := os.ReadFile("../../README.md")
-	must(t, err)
-	_, section, found := strings.Cut(string(page), "\n"+heading+"\n")
-	if !found {
-		t.Fatalf("the README has no section %q", heading)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	for _, block := range regexp.MustCompile("(?ms)^```sh\n(.*?)^```$").FindAllStringSubmatch(section, -1) {
-		for _, line := range strings.SplitAfter(block[1], "\n") {
-			switch {
-			case strings.HasPrefix(line, "#") || strings.TrimSpace(line) == "":
-			case strings.HasPrefix(line, "curl ") || strings.HasPrefix(line, "export "):
-				commands = append(commands, line)
-			default: // it goes on with the command before
-				commands[len(commands)-1] += line
-			}
+	for _, e := range examples(t, "README.md") {
+		if e.heading == heading && e.language == "sh" {
+			commands = append(commands, commandsOf(t, e.text)...)
 		}
 	}
 	return commands
