@@ -5,7 +5,6 @@ import (
 	"context"
 
 	"signoff/api"
-	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
 	"signoff/internal/store"
@@ -20,7 +19,7 @@ const (
 // sources may be gone by now, and the first answer stands. A nil key is none.
 func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.CreateExecution, key *store.Idempotency) (domain.Request, error) {
 	if key != nil {
-		reading, cancel := dispatch.WithCreationTime(ctx)
+		reading, cancel := domain.WithCreationTime(ctx, domain.CreationTime)
 		defer cancel()
 		first, _, err := a.config.Executions.ExecutionByKey(reading, by.Tenant, key.Key)
 		if err == nil {

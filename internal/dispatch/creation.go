@@ -19,7 +19,7 @@ import (
 // database. With an idempotency key that was used before, it returns the first answer again (replayed), or
 // CodeIdempotencyMismatch where that came with another body.
 //
-// Where the database takes longer than [WithCreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
+// Where the database takes longer than [domain.CreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
 // database, or on its way there. What gets there all the same goes on with an idempotency key, since who repeats the request gets it;
 // without one it is cancelled before its agent is asked anything.
 func (m *Manager) Start(
@@ -33,7 +33,7 @@ func (m *Manager) Start(
 	}
 	execution = m.created(tenant, by, request)
 	m.awaitDeparture(ctx, execution)
-	ctx, cancel := withCreationTime(ctx, m.createWithin)
+	ctx, cancel := domain.WithCreationTime(ctx, m.createWithin)
 	defer cancel()
 	creation := m.creation(execution, by, key)
 	s, err := m.admit(execution, 1)
@@ -69,7 +69,7 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	if request.ResumeFrom == "" {
 		return nil
 	}
-	reading, cancel := withCreationTime(ctx, m.createWithin)
+	reading, cancel := domain.WithCreationTime(ctx, m.createWithin)
 	defer cancel()
 	earlier, err := m.store.Execution(reading, tenant, request.ResumeFrom)
 	if domain.CodeOf(err) == domain.CodeNotFound {

@@ -15,28 +15,13 @@ import (
 // database has begun to write cannot be: it may come through after the answer, and must not become an execution that runs and that
 // nobody knows of.
 
-// creationTime leaves the answer a tenth of the two seconds.
-const creationTime = 1900 * time.Millisecond
-
-var (
-	errNotCreated = domain.Errorf(domain.CodeUnavailable, "The database takes too long. Nothing was created; try again in a moment.")
-	errMayCreate  = domain.Errorf(domain.CodeUnavailable, "The database takes too long, and has not said yet whether it was created. "+
-		"Send the request again in a moment: with the same Idempotency-Key you get the one execution. "+
-		"Without such a key, one that comes through now is cancelled before it begins.")
-)
-
-// WithCreationTime bounds what the database does for the answer to a creation. The caller cancels it when it has been answered.
-func WithCreationTime(ctx context.Context) (context.Context, context.CancelFunc) {
-	return withCreationTime(ctx, creationTime)
-}
-
-func withCreationTime(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, within, errNotCreated)
-}
+var errMayCreate = domain.Errorf(domain.CodeUnavailable, "The database takes too long, and has not said yet whether it was created. "+
+	"Send the request again in a moment: with the same Idempotency-Key you get the one execution. "+
+	"Without such a key, one that comes through now is cancelled before it begins.")
 
 // isLate tells whether ctx has ended since the database took too long, and not since the client is gone: a client that leaves
 // cancels nothing.
-func isLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), errNotCreated) }
+func isLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), domain.ErrNotCreated) }
 
 // underWay is the answer to a creation that is being written.
 func underWay(ctx context.Context) error {

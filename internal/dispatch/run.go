@@ -33,7 +33,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		m.ttl = 10 * time.Second
 	}
 	if m.createWithin == 0 {
-		m.createWithin = creationTime
+		m.createWithin = domain.CreationTime
 	}
 	if m.lookEvery == 0 {
 		m.lookEvery = min(m.ttl/3, time.Second)

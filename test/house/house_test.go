@@ -142,8 +142,8 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/regex", "internal/schema", "internal/runbooks")(imported)
 		}, false},
-	{"requests are admitted in the same way whoever brings them, so admission knows no way in", in("internal/admission"),
-		ours("internal/http", "internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), true},
+	{"admission treats requests of every front alike and starts nothing", in("internal/admission"),
+		ours("internal/http", "internal/dispatch", "internal/sessions", "internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), true},
 	{"whoever gives files to an agent goes through one package, which knows nobody", in("internal/workspace"),
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain")(imported)
