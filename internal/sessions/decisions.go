@@ -12,40 +12,39 @@ import (
 
 // How answers arrive, and how questions end that got none.
 
-// readDecisions reads the approvals again and acts on those that are not pending any more.
-func (pm *permissions) readDecisions() (*changeSet, error) {
-	change := pm.recorder.begin()
+// readDecisions reads the approvals again and acts on those that are not pending any more. The caller commits the change also beside an
+// error: what it holds by then has happened.
+func (pm *permissions) readDecisions(change *changeSet) error {
+	defer pm.calls.deriveStatus(change) // a judgement that took a while may have let a call run
 	pm.judgePostponed(change)
 	if err := pm.clients.applyAnswers(change); err != nil {
-		return nil, err
+		return err
 	}
 	if !pm.calls.any(func(c *call) bool { return c.approval != nil }) {
 		pm.rules.behind = false
-		pm.calls.deriveStatus(change) // a judgement that took a while may have let a call run
-		return change, nil
+		return nil
 	}
 	if err := pm.applyNewRules(); err != nil {
-		return nil, err
+		return err
 	}
 	pm.rules.behind = false
 	ctx, cancel := pm.claim.reading()
 	defer cancel()
 	rows, err := pm.engine.store.ApprovalsOf(ctx, pm.execution.ID)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, row := range rows {
 		c, open := pm.calls.open[row.Call.ID]
 		switch {
 		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
-		case c.ask == nil: // taken up, and our own agent has not come back to it yet
+		case c.ask == nil: // the call is of an earlier driver, and our own agent has not come back to it yet
 			c.approval, pm.decided[c.ID] = nil, row
 		default:
 			pm.settle(change, c, row)
 		}
 	}
-	pm.calls.deriveStatus(change)
-	return change, nil
+	return nil
 }
 
 // settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at

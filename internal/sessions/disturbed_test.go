@@ -359,6 +359,51 @@ func TestOneFailedReadDoesNotCostTheRunningCall(t *testing.T) {
 	})
 }
 
+// TestAFailedReadLosesNoJudgement: a call that took a while to judge starts, also where the database is away for a moment when the decisions
+// about the other calls are read.
+func TestAFailedReadLosesNoJudgement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hooked{Store: storetest.SQLite(t)}
+		var fails atomic.Bool
+		h.approvalsOf = func() error {
+			if fails.CompareAndSwap(true, false) {
+				return errAway
+			}
+			return nil
+		}
+		judged := make(chan struct{})
+		slow := func(c *dispatch.Config) {
+			c.Judge = func(p approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement {
+				if call.ID == "c2" {
+					<-judged
+				}
+				return p.Judge(ctx, call, hash, now)
+			}
+		}
+		w := newWorldThrough(t, h, h.Store, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			var group sync.WaitGroup
+			for _, call := range []domain.ToolCall{sessionstest.Bash("c1", "ls"), readCall("c2")} {
+				if err := t.Want("m1", call); err != nil {
+					return "", err
+				}
+				group.Go(func() { _, _ = t.Use(call, func(json.RawMessage) string { return "out" }) })
+			}
+			group.Wait()
+			return domain.StopEndTurn, nil
+		}, slow, asTheLogTells(t, h.Store))
+		id := w.start()
+		asked := w.approvals(id, 1)[0]
+		time.Sleep(time.Second) // longer than a session waits for a judgement
+		fails.Store(true)
+		close(judged)
+		w.until(id, domain.ToolCallStartedType)
+		w.decide(asked)
+		if end := w.ended(id); end.Status != domain.StatusCompleted || fails.Load() {
+			t.Errorf("it is %s, and the database was asked: %t", end.Status, !fails.Load())
+		}
+	})
+}
+
 func TestRuleIsNotMissed(t *testing.T) {
 	h := &hooked{Store: storetest.SQLite(t)}
 	w := hookedWorld(t, h, 10*time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

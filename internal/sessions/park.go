@@ -35,14 +35,15 @@ func (s *Session) park() state {
 	if s.control.wanted() {
 		return s.sync
 	}
-	d, err := s.permissions.readDecisions()
+	change := s.recorder.begin()
+	unread, decided := s.permissions.readDecisions(change), !change.empty()
+	if err := s.recorder.commit(change); err != nil {
+		return s.abandon(err)
+	}
 	switch {
-	case err != nil:
-		return s.readAgain(err)
-	case !d.empty():
-		if err := s.recorder.commit(d); err != nil {
-			return s.abandon(err)
-		}
+	case unread != nil:
+		return s.readAgain(unread)
+	case decided:
 		return s.sync
 	}
 	return s.letGo(head.ForeignWrites)

@@ -176,18 +176,18 @@ func (s *Session) sync() state {
 	case err == nil && s.superseded():
 		return s.interruptTurn
 	}
-	var change *changeSet
+	change := s.recorder.begin()
 	if err == nil {
-		change, err = s.permissions.readDecisions()
-	}
-	if err != nil {
-		return s.readAgain(err)
+		err = s.permissions.readDecisions(change)
 	}
 	if !change.empty() {
 		s.control.quiet = time.Now()
 	}
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
+	}
+	if err != nil {
+		return s.readAgain(err)
 	}
 	s.control.seen = stirred
 	return s.look

@@ -63,30 +63,29 @@ func (pm *permissions) withdraw(c *call) error {
 		pm.dismissAsker(c)
 		return nil
 	}
-	decided, readErr := pm.decisionsAtLast()
-	if readErr != nil {
-		return readErr
-	}
-	if c.approval != nil {
-		return err // it was not a decision that refused the change
-	}
-	return pm.recorder.commit(decided)
+	return pm.commitDecisions(c, err)
 }
 
-// decisionsAtLast reads the decisions, and again while the database is away: what hangs on them cannot wait for a bell.
-func (pm *permissions) decisionsAtLast() (*changeSet, error) {
+// commitDecisions acts on the decision that has refused the withdrawal of a call's question. It reads again while the database is away: what
+// hangs on the decision cannot wait for a notification.
+func (pm *permissions) commitDecisions(c *call, refused error) error {
+	change := pm.recorder.begin()
 	for {
-		decided, err := pm.readDecisions()
+		err := pm.readDecisions(change)
 		if err == nil {
-			return decided, nil
+			break
 		}
 		slog.Warn("cannot read, trying again", "execution", pm.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
 		case <-pm.claim.lease.Done():
-			return nil, err
+			return err
 		}
 	}
+	if c.approval != nil {
+		return refused // it was not a decision that refused the change
+	}
+	return pm.recorder.commit(change)
 }
 
 // withdrawAll ends all open questions.
