@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -44,6 +42,7 @@ func (w *world) check() {
 			w.run.violate("%s: %s (%s): %s", w.name, t.plan.Key, t.id, text)
 		}
 	}
+	w.completed()
 	for key := range ledger {
 		w.run.expect(strings.HasPrefix(key, w.run.block.name), "%s: an effect of nobody: %s", w.name, key)
 	}
@@ -68,31 +67,61 @@ func (w *world) report(h history) {
 	}
 }
 
+// recovered counts how often somebody went on with an execution of somebody else, as followers saw it.
+func (w *world) recovered() (n int) {
+	for _, t := range w.load.all() {
+		t.mu.Lock()
+		for _, e := range t.seen {
+			if recovers(e) {
+				n++
+			}
+		}
+		t.mu.Unlock()
+	}
+	return n
+}
+
+// recovers tells whether an event says that another driver goes on here.
+func recovers(e event) bool {
+	var change struct{ Reason string }
+	return e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "recovered"
+}
+
+// completed checks the results of the executions that were completed.
+func (w *world) completed() {
+	for _, t := range w.load.all() {
+		if t.id == "" || len(t.seen) == 0 {
+			continue
+		}
+		last := t.seen[len(t.seen)-1]
+		if last.Type != "execution.completed" {
+			continue
+		}
+		var end struct{ Output struct{ Text string } }
+		if err := last.Into(&end); err != nil {
+			w.run.violate("%s: the end of %s: %v", w.name, t.id, err)
+			continue
+		}
+		w.run.expect(strings.HasSuffix(end.Output.Text, t.plan.lastWords()), "%s: %s ended with %q", w.name, t.id, end.Output.Text)
+	}
+}
+
 // noDoubles checks that each key has made one execution, and that those that were acknowledged are there.
 func (w *world) noDoubles() {
+	type execution struct {
+		ID       string
+		Metadata map[string]string
+	}
+	executions, err := listed[execution](w, "/executions?limit=100")
+	if err != nil {
+		w.run.violate("%s: %v", w.name, err)
+		return
+	}
 	made := map[string]string{}
-	for cursor := ""; ; {
-		a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, "/executions?limit=100"+cursor, nil)
-		var page struct {
-			Items []struct {
-				ID       string
-				Metadata map[string]string
-			}
-			NextCursor *string
-		}
-		if err := a.into(&page); a.status != http.StatusOK || err != nil {
-			w.run.violate("%s: the list of executions: %s", w.name, a)
-			return
-		}
-		for _, execution := range page.Items {
-			key := execution.Metadata["key"]
-			w.run.expect(made[key] == "", "%s: I2: the key %s has made %s and %s", w.name, key, made[key], execution.ID)
-			made[key] = execution.ID
-		}
-		if page.NextCursor == nil {
-			break
-		}
-		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	for _, e := range executions {
+		key := e.Metadata["key"]
+		w.run.expect(made[key] == "", "%s: I2: the key %s has made %s and %s", w.name, key, made[key], e.ID)
+		made[key] = e.ID
 	}
 	for _, t := range w.load.all() {
 		w.run.expect(t.id == "" || made[t.plan.Key] == t.id, "%s: I2: %s was acknowledged as %q and is listed as %q", w.name,

@@ -179,27 +179,27 @@ func TestGoesOnWhereItEnded(t *testing.T) {
 		{Block: "kill", Cycles: 5, Operations: 100, Succeeded: 100, Violations: []string{"I1"}}, // nor does this
 		{Block: "pause", Cycles: 3, Operations: 10, Succeeded: 8},
 	} {
-		b, err := openBook(path, "c1", "m")
+		b, err := openResults(path, "c1", "m")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if err := b.add(line); err != nil {
 			t.Fatal(err)
 		}
-		if len(b.results) != i+1 || b.fresh != 1 {
-			t.Errorf("%d lines, %d of them fresh", len(b.results), b.fresh)
+		if len(b.lines) != i+1 || b.fresh != 1 {
+			t.Errorf("%d lines, %d of them fresh", len(b.lines), b.fresh)
 		}
-		b.close()
+		_ = b.file.Close()
 	}
-	b, err := openBook(path, "c1", "m")
+	b, err := openResults(path, "c1", "m")
 	if err != nil || b.reached("kill") != 30 || b.reached("pause") != 3 {
 		t.Error(b, err)
 	}
-	other, err := openBook(path, "c2", "m")
+	other, err := openResults(path, "c2", "m")
 	if err != nil || other.reached("kill") != 0 {
 		t.Error(other, err)
 	}
-	director := director{book: b, blocks: []block{{name: "kill", goal: 1000}, {name: "pause", goal: 300}}}
+	director := director{results: b, blocks: []block{{name: "kill", goal: 1000}, {name: "pause", goal: 300}}}
 	if next, _ := director.next(); next.name != "pause" {
 		t.Error("the next one is", next.name)
 	}
@@ -210,11 +210,11 @@ func TestGoesOnWhereItEnded(t *testing.T) {
 }
 
 func TestTooFewSuccessesFail(t *testing.T) {
-	b, err := openBook(t.TempDir()+"/results.jsonl", "c", "m")
+	b, err := openResults(t.TempDir()+"/results.jsonl", "c", "m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := director{book: b, begun: time.Now()}
+	d := director{results: b, begun: time.Now()}
 	if err := b.add(result{Block: "kill", Seed: 42, Cycles: 1, Operations: 10, Succeeded: 7}); err != nil {
 		t.Fatal(err)
 	}

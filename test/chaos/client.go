@@ -7,23 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"signoff/test/harness"
 )
-
-// object is a JSON object that somebody writes down.
-type object = harness.Object
-
-// wire is the connections of all clients. A server that was killed breaks them, and new ones are made.
-var wire = &http.Transport{
-	DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
-	MaxIdleConnsPerHost: 256,
-	IdleConnTimeout:     30 * time.Second,
-}
 
 // patience is how long a client waits for an answer before it asks another replica.
 const patience = 3 * time.Second
@@ -144,6 +134,22 @@ func (a alive) Read(p []byte) (n int, err error) {
 		a.quiet.Reset(silence)
 	}
 	return n, err
+}
+
+// listed reads all pages of a list.
+func listed[T any](w *world, path string) (all []T, err error) {
+	for cursor := ""; ; {
+		a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, path+cursor, nil)
+		var page harness.Page[T]
+		if err := a.into(&page); a.status != http.StatusOK || err != nil {
+			return all, fmt.Errorf("%s: %s", path, a)
+		}
+		all = append(all, page.Items...)
+		if page.NextCursor == nil {
+			return all, nil
+		}
+		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	}
 }
 
 // log reads the whole log of an execution as pages.

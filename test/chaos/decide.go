@@ -32,8 +32,8 @@ const (
 	resolution = "resolution "
 )
 
-// wish is what a person wants: mostly yes.
-func wish(d *dice, asked question) string {
+// choice is the decision of a person: mostly to approve.
+func choice(d *dice, asked question) string {
 	dice := d.below(20)
 	if asked.Kind == "unknownOutcome" {
 		return resolution + []string{"succeeded", "failed", "retry", "retry"}[dice%4]

@@ -18,13 +18,13 @@ import (
 type director struct {
 	options options
 	stage   *stage
-	book    *book
+	results *results
 	blocks  []block
 	begun   time.Time
 	mu      sync.Mutex
 	seeds   int64
 	running map[string]int // cycles that are on their way
-	failed  error          // the book cannot be written
+	failed  error          // the results cannot be written
 }
 
 // short runs every block once: those that measure times by themselves, the others beside each other.
@@ -86,7 +86,7 @@ func (d *director) next() (furthest block, found bool) {
 		if b.alone {
 			continue
 		}
-		share := float64(d.book.reached(b.name)+d.running[b.name]) / float64(b.goal)
+		share := float64(d.results.reached(b.name)+d.running[b.name]) / float64(b.goal)
 		if !found || share < least {
 			furthest, least, found = b, share, true
 		}
@@ -112,7 +112,7 @@ func (d *director) play(ctx context.Context, b block, cycles int) {
 		return // what was cut short says nothing
 	}
 	fmt.Fprintf(os.Stderr, "   %s: %s\n", b.name, line)
-	if err := d.book.add(line); err != nil {
+	if err := d.results.add(line); err != nil {
 		d.mu.Lock()
 		d.failed = errors.Join(d.failed, err)
 		d.mu.Unlock()
@@ -153,7 +153,7 @@ func (r result) String() string {
 // sum prints what this process did and what the commit has reached, and is an error where a promise was broken or too little
 // succeeded to say so.
 func (d *director) sum(w io.Writer) error {
-	fresh := d.book.results[len(d.book.results)-d.book.fresh:]
+	fresh := d.results.lines[len(d.results.lines)-d.results.fresh:]
 	d.table(w)
 	var operations, cycles, checks, succeeded int
 	var wrong []string
@@ -181,12 +181,12 @@ func (d *director) sum(w io.Writer) error {
 
 // table shows what this commit has reached, also in earlier goes.
 func (d *director) table(w io.Writer) {
-	fmt.Fprintf(w, "commit %s on %s\n", d.book.commit, d.book.machine)
+	fmt.Fprintf(w, "commit %s on %s\n", d.results.commit, d.results.machine)
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(columns, "block\tcycle\treached\tgoal\toperations\tsucceeded\tchecks\tgiven up\tfailed goes")
 	for _, b := range d.blocks {
 		var operations, succeeded, checks, lost, failed int
-		for _, line := range d.book.results {
+		for _, line := range d.results.lines {
 			if line.Block != b.name {
 				continue
 			}
@@ -196,7 +196,7 @@ func (d *director) table(w io.Writer) {
 				failed++
 			}
 		}
-		fmt.Fprintf(columns, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", b.name, b.cycle, d.book.reached(b.name), b.goal, operations, succeeded, checks, lost, failed)
+		fmt.Fprintf(columns, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\n", b.name, b.cycle, d.results.reached(b.name), b.goal, operations, succeeded, checks, lost, failed)
 	}
 	_ = columns.Flush()
 }

@@ -60,13 +60,6 @@ func ownMounts() error {
 	return unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 }
 
-// skip says what this machine does not allow.
-func (r *run) skip(what string, why error) {
-	fmt.Fprintf(os.Stderr, "   %s: left out on this machine: %s: %v\n", r.block.name, what, why)
-	r.count("left out: "+what, 1)
-	r.operation(true)
-}
-
 // ballast fills the file system of a folder but for some bytes, and returns what gives the space back.
 func (r *run) ballast(folder string, but int64) (free func()) {
 	path := filepath.Join(folder, "ballast")
@@ -95,8 +88,7 @@ func fullSQLite(r *run) {
 		s.stop()
 		data := filepath.Join(s.home, "data")
 		r.must(w.onSmallDisk(data, 64))
-		_, err := s.start()
-		r.must(err)
+		s.start()
 		w.starve(data, func() {})
 	})
 }
@@ -168,7 +160,6 @@ func (w *world) starve(folder string, revive func()) {
 	w.load.settle(comeBack)
 	watch.close()
 	w.check()
-	w.completed()
 }
 
 // refuses waits until a server says that it cannot take an execution, and that it is not ready. What fills the rest of its disk is
@@ -178,11 +169,12 @@ func (w *world) refuses(folder string) {
 	noise := make([]byte, 37_500)
 	_, _ = rand.Read(noise) // it never fails
 	filler := "full " + base64.RawURLEncoding.EncodeToString(noise)
-	for end := time.Now().Add(60 * time.Second); time.Now().Before(end) && (!unready || !refused); w.run.sleep(20 * time.Millisecond) {
+	w.run.await(time.Minute, func() bool {
 		a := w.ask(w.run.ctx, w.servers[0], http.MethodGet, "/readyz", nil)
 		unready = unready || a.status == http.StatusServiceUnavailable
 		refused = refused || w.make(filler).status == http.StatusServiceUnavailable
-	}
+		return unready && refused
+	})
 	w.run.expect(refused, "%s: F16: the disk of %s is full, and executions are taken", w.name, folder)
 	w.run.expect(unready, "%s: F16: the disk of %s is full, and /readyz says ready", w.name, folder)
 }
@@ -193,11 +185,11 @@ func fullWorkspace(r *run) {
 		folder, err := os.MkdirTemp(r.stage.folder, "disk-")
 		r.must(err)
 		defer os.RemoveAll(folder)
-		tale := newStories(map[string]story{"write": once("write", func(key string) object {
+		scenarios := newScenarios(map[string]scenario{"write": once("write", func(key string) object {
 			return object{"path": "small/file", "content": strings.Repeat(key+"\n", 100_000/(len(key)+1))}
 		})})
-		defer tale.close()
-		w := newWorld(r, setup{name: "full-workspace", mounts: true, env: map[string]string{"SIGNOFF_CONFIG": tale.config(r, folder, object{})}})
+		defer scenarios.close()
+		w := newWorld(r, setup{name: "full-workspace", mounts: true, env: map[string]string{"SIGNOFF_CONFIG": scenarios.config(r, folder, object{})}})
 		defer w.close()
 		small := filepath.Join(w.workspace, "small")
 		r.must(os.Mkdir(small, 0o750))
@@ -228,18 +220,19 @@ func (w *world) smallFile() string {
 // stream for a while.
 func (w *world) write(key, outcome string) {
 	a := w.insist(w.run.ctx, &w.run.dice, http.MethodPost, "/executions", object{"source": object{"type": "internal"},
-		"prompt": "story write " + key, "capabilities": object{"read": "allow", "write": "allow"}, "metadata": object{"key": key}}, "Idempotency-Key", key)
+		"prompt": "scenario write " + key, "capabilities": object{"read": "allow", "write": "allow"}, "metadata": object{"key": key}}, "Idempotency-Key", key)
 	var created struct{ ID string }
 	w.run.must(a.into(&created))
-	got, last, ended := "", int64(0), false
-	for end := time.Now().Add(time.Minute); !ended && time.Now().Before(end); w.run.sleep(50 * time.Millisecond) {
-		ended, _ = w.follow(w.run.ctx, w.servers[0], created.ID, last, func(e event) {
+	got, last := "", int64(0)
+	w.run.await(time.Minute, func() bool {
+		ended, _ := w.follow(w.run.ctx, w.servers[0], created.ID, last, func(e event) {
 			var call struct{ Outcome string }
 			if last = e.Seq; e.Type == "toolCall.completed" && e.Into(&call) == nil {
 				got = call.Outcome
 			}
 		})
-	}
+		return ended
+	})
 	w.run.operation(got == outcome)
 	w.run.expect(got == outcome, "%s: F17: the call %s is %q, not %s", w.name, key, got, outcome)
 }

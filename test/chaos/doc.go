@@ -49,9 +49,7 @@
 //		for range r.cycles {
 //			w.load.awaitLive(20)
 //			r.sleep(r.dice.between(100*time.Millisecond, time.Second))
-//			r.must(w.servers[0].kill())  // the fault; must ends the run where the campaign itself is broken
-//			took, err := w.servers[0].start()
-//			r.must(err)
+//			took := w.servers[0].restart()   // the fault; it ends the run where the server does not come back
 //			r.took("restart to ready", took)
 //			r.cycled()
 //		}

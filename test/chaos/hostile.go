@@ -26,9 +26,9 @@ func hostile(r *run) {
 	r.must(err)
 	defer os.RemoveAll(folder)
 	s := &scene{run: r, folder: folder, stage: r.stage}
-	villains := newStories(villainModels())
-	defer villains.close()
-	config := villains.config(r, folder, object{"scripted": object{
+	attacks := newScenarios(hostileModels())
+	defer attacks.close()
+	config := attacks.config(r, folder, object{"scripted": object{
 		"command": s.build("agent", "signoff/internal/acp/acptest/agent"), "home": "private", "startTimeoutSeconds": 60,
 	}})
 	w := newWorld(r, setup{name: "sqlite", live: 10, env: map[string]string{"SIGNOFF_CONFIG": config}})
@@ -37,30 +37,29 @@ func hostile(r *run) {
 	w.load.start()
 	for range r.cycles {
 		w.load.awaitLive(6)
-		w.villains(d)
+		w.attacks(d)
 		r.cycled()
 	}
 	w.load.settle(comeBack)
 	w.check()
-	w.completed()
 }
 
-// villainModels are the models. Each does the same at every attempt, so the server stops repeating the request in the end, but for those
+// hostileModels are the models. Each does the same at every attempt, so the server stops repeating the request in the end, but for those
 // that go on for ever.
-func villainModels() map[string]story {
-	status := func(code int) story {
+func hostileModels() map[string]scenario {
+	status := func(code int) scenario {
 		return func(a *harness.Answer, _ string, _ int) {
 			a.W.Header().Set("Retry-After", "0.05")
 			a.Refuse(code, "")
 		}
 	}
-	raw := func(text string) story {
+	raw := func(text string) scenario {
 		return func(a *harness.Answer, _ string, _ int) {
 			a.Broken = true
 			fmt.Fprint(a.W, text)
 		}
 	}
-	return map[string]story{
+	return map[string]scenario{
 		"status429": status(http.StatusTooManyRequests),
 		"status503": status(http.StatusServiceUnavailable),
 		"errorEvent": func(a *harness.Answer, key string, results int) {
@@ -80,7 +79,7 @@ func villainModels() map[string]story {
 }
 
 // forever says the same again and again, until nobody listens.
-func forever(pause time.Duration, text string) story {
+func forever(pause time.Duration, text string) scenario {
 	return func(a *harness.Answer, _ string, _ int) {
 		for range math.MaxInt {
 			a.Say(text)
@@ -103,16 +102,16 @@ func wildCall(a *harness.Answer, key string, results int) {
 	farewell(a, key)
 }
 
-// villain is a hostile execution and how it has to end.
-type villain struct {
+// attack is a hostile execution and how it has to end.
+type attack struct {
 	name  string
-	model string // a story, or
+	model string // a scenario, or
 	agent []string
 	ends  string // failed, interrupted or completed by itself; cancelled: it would go on for ever
 }
 
-// villains are all of them. Those that never end are cancelled after a while.
-var villains = []villain{
+// attacks are all of them. Those that never end are cancelled after a while.
+var attacks = []attack{
 	{name: "429", model: "status429", ends: "interrupted"},
 	{name: "503", model: "status503", ends: "interrupted"},
 	{name: "an error behind 200", model: "errorEvent", ends: "interrupted"},
@@ -137,45 +136,44 @@ var villains = []villain{
 }
 
 const (
-	// villainsEndWithin is how long those may take that end by themselves.
-	villainsEndWithin = 5 * time.Minute
-	// villainsRetryForSeconds is for how long the request to a hostile model is repeated: some attempts, with the pauses between.
-	villainsRetryForSeconds = 5
+	// attacksEndWithin is how long those may take that end by themselves.
+	attacksEndWithin = 5 * time.Minute
+	// attacksRetryForSeconds is for how long the request to a hostile model is repeated: some attempts, with the pauses between.
+	attacksRetryForSeconds = 5
 	// cancelledWithin is until a cancelled one has ended, whatever it does.
 	cancelledWithin = 15 * time.Second
 )
 
-// villains lets all of them loose at once, and kills the server in the middle.
-func (w *world) villains(d *dice) {
+// attacks lets all of them loose at once, and kills the server in the middle.
+func (w *world) attacks(d *dice) {
 	var killed atomic.Bool
 	parts := []func(){func() {
 		w.run.sleep(d.between(300*time.Millisecond, 2*time.Second))
 		w.run.must(w.servers[0].kill())
 		killed.Store(true) // not before: who comes then is to see nothing of it
-		_, err := w.servers[0].start()
-		w.run.must(err)
+		w.servers[0].start()
 	}}
-	for _, v := range villains {
+	for _, v := range attacks {
 		own := d.own()
-		parts = append(parts, func() { w.villain(v, own, &killed) })
+		parts = append(parts, func() { w.attack(v, own, &killed) })
 	}
 	w.run.sideBySide(parts...)
 	w.noOrphans()
 }
 
-// villain plays one part: half of them come when the server has been killed already, and see nothing of that.
-func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
+// attack plays one part: half of them come when the server has been killed already, and see nothing of that.
+func (w *world) attack(v attack, d *dice, killed *atomic.Bool) {
 	for calm := d.below(2) == 0; calm && !killed.Load(); {
 		w.run.sleep(50 * time.Millisecond)
 	}
 	through := !killed.Load()
-	k := &walker{walks: &walks{w: w, ctx: w.load.ctx}, dice: d, key: "villain-" + strconv.Itoa(d.below(math.MaxInt32))}
+	k := &walker{walks: &walks{w: w, ctx: w.load.ctx}, dice: d, key: "attack-" + strconv.Itoa(d.below(math.MaxInt32))}
 	body := object{"metadata": object{"key": k.key}}
 	if v.agent != nil {
 		body["source"], body["prompt"] = object{"type": "acp", "command": "scripted"}, acptest.Prompt(v.agent...)
 	} else {
-		body["source"], body["prompt"] = object{"type": "internal"}, "story "+v.model+" "+k.key
-		body["retry"] = object{"forSeconds": villainsRetryForSeconds}
+		body["source"], body["prompt"] = object{"type": "internal"}, "scenario "+v.model+" "+k.key
+		body["retry"] = object{"forSeconds": attacksRetryForSeconds}
 	}
 	a := k.post("/executions", body)
 	var created struct{ ID string }
@@ -190,11 +188,11 @@ func (w *world) villain(v villain, d *dice, killed *atomic.Bool) {
 		w.outcome(k, v, cancelledWithin, through)
 		return
 	}
-	w.outcome(k, v, villainsEndWithin, through)
+	w.outcome(k, v, attacksEndWithin, through)
 }
 
 // interruptedBy is the cause where it ends as interrupted.
-func (v villain) interruptedBy() domain.InterruptCause {
+func (v attack) interruptedBy() domain.InterruptCause {
 	if v.agent != nil {
 		return domain.CauseProcessGone
 	}
@@ -203,9 +201,9 @@ func (v villain) interruptedBy() domain.InterruptCause {
 
 // outcome waits for the end and looks whether it is the right one. For one that goes through the death of the server a cancel may take
 // some time, and an agent may be interrupted, or behave well when it is told to go on.
-func (w *world) outcome(k *walker, v villain, within time.Duration, through bool) {
+func (w *world) outcome(k *walker, v attack, within time.Duration, through bool) {
 	begun, status := time.Now(), domain.Status("")
-	for status == "" && time.Since(begun) < villainsEndWithin && k.ctx.Err() == nil {
+	for status == "" && time.Since(begun) < attacksEndWithin && k.ctx.Err() == nil {
 		a := w.insist(k.ctx, k.dice, http.MethodGet, k.own(""), nil)
 		var e struct {
 			Status domain.Status
@@ -233,7 +231,7 @@ func (w *world) outcome(k *walker, v villain, within time.Duration, through bool
 		k.expected(w.insist(k.ctx, k.dice, http.MethodPost, k.own("/cancel"), nil), "cancelling", http.StatusOK, http.StatusAccepted, http.StatusConflict)
 		k.end()
 	}
-	w.run.count("villains", 1)
+	w.run.count("attacks", 1)
 	w.run.operation(true)
 }
 
@@ -249,8 +247,6 @@ func (w *world) noOrphans() {
 		}
 		return ours
 	}
-	for end := time.Now().Add(5 * time.Second); len(left()) > 0 && time.Now().Before(end); {
-		w.run.sleep(50 * time.Millisecond)
-	}
-	w.run.expect(len(left()) == 0, "%s: I8: grandchildren of agents are left: %v", w.name, left())
+	gone := w.run.await(5*time.Second, func() bool { return len(left()) == 0 })
+	w.run.expect(gone, "%s: I8: grandchildren of agents are left: %v", w.name, left())
 }

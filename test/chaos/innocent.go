@@ -37,15 +37,11 @@ func (r *run) innocents(s setup, kills int) {
 	for range kills {
 		due = due.Add(killEvery)
 		r.sleep(time.Until(due))
-		victim := w.any(d)
-		r.must(victim.kill())
-		_, err := victim.start()
-		r.must(err)
+		w.any(d).restart()
 		r.cycled()
 	}
 	last := time.Now()
 	w.load.settle(endsWithin)
 	r.took(s.name+": last kill to the last end", time.Since(last))
 	w.check()
-	w.completed()
 }

@@ -117,10 +117,8 @@ func (l *load) all() []*track {
 
 // awaitLive waits until so many executions are live.
 func (l *load) awaitLive(n int) {
-	for end := time.Now().Add(30 * time.Second); l.live() < n; l.w.run.sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			l.w.run.must(fmt.Errorf("%s: only %d executions are live, not %d", l.w.name, l.live(), n))
-		}
+	if !l.w.run.await(30*time.Second, func() bool { return l.live() >= n }) {
+		l.w.run.must(fmt.Errorf("%s: only %d executions are live, not %d", l.w.name, l.live(), n))
 	}
 }
 
@@ -131,17 +129,15 @@ func (l *load) awaitProgress() {
 	for _, t := range l.all() {
 		before[t] = t.last()
 	}
-	further := func() (n int) {
+	l.w.run.await(5*time.Second, func() bool {
+		further := 0
 		for _, t := range l.all() {
 			if t.last() > before[t] {
-				n++
+				further++
 			}
 		}
-		return n
-	}
-	for end := time.Now().Add(5 * time.Second); further() < l.size*2/3 && time.Now().Before(end); {
-		l.w.run.sleep(10 * time.Millisecond)
-	}
+		return further >= l.size*2/3
+	})
 }
 
 // comeBack is for how long a block waits for the ends: an execution that was killed again and again without progress rests for up to five
@@ -304,7 +300,7 @@ func crowd(t *track, asked question) {
 		d := t.dice.own()
 		all.Go(func() {
 			rest(t.load.ctx, d.thinking())
-			t.decide(d, asked, wish(d, asked))
+			t.decide(d, asked, choice(d, asked))
 		})
 	}
 	all.Wait()

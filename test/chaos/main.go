@@ -68,12 +68,12 @@ func (o options) run(ctx context.Context) error {
 		return err
 	}
 	defer stage.close()
-	book, err := openBook(o.results, commit(), machine())
+	results, err := openResults(o.results, commit(), machine())
 	if err != nil {
 		return err
 	}
-	defer book.close()
-	campaign := &director{options: o, stage: stage, book: book, blocks: chosen, begun: time.Now()}
+	defer results.file.Close()
+	campaign := &director{options: o, stage: stage, results: results, blocks: chosen, begun: time.Now()}
 	if o.form == "long" {
 		campaign.long(ctx)
 	} else {

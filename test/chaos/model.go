@@ -29,6 +29,20 @@ func newModel() *model {
 	return m
 }
 
+// goAway lets the model serve nobody from now on. An outage that hangs up breaks the answers that are under way.
+func (m *model) goAway(o outage) {
+	m.away.Store(&absent{outage: o, until: time.Now().Add(o.lasts)})
+	if o.how == hangsUp {
+		m.server.CloseClientConnections()
+	}
+}
+
+// noticed tells whether a request has been turned away.
+func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
+
+// comeBack ends the outage, and tells how many requests it has turned away.
+func (m *model) comeBack() int { return int(m.away.Swap(nil).turnedAway.Load()) }
+
 func (m *model) url() string { return m.server.URL + "/v1" }
 
 func (m *model) close() {
@@ -107,6 +121,9 @@ func planOf(conversation []message) (p plan, results int) {
 	}
 	return p, results
 }
+
+// lastWords are what the model says at the end.
+func (p plan) lastWords() string { return "That was " + p.Key + "." }
 
 // speak says the pieces of a round, until nobody listens.
 func speak(a *harness.Answer, p plan, round int) {

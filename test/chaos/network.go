@@ -28,7 +28,7 @@ func network(r *run) {
 	w := newWires(r)
 	defer w.close()
 	faults := []func(){
-		w.lostCommits, w.isolated, w.brokenStreams, w.lateCommits, w.lostAnswers, w.brokenSessions, w.slowDatabase, w.deafListener,
+		w.lostCommits, w.isolated, w.brokenStreams, w.lateCommits, w.lostAnswers, w.brokenSessions, w.slowDatabase, w.lostListener,
 	}
 	w.load.start()
 	for cycle := range r.cycles {
@@ -40,7 +40,6 @@ func network(r *run) {
 	w.load.settle(comeBack)
 	w.watch.close()
 	w.check()
-	w.completed()
 	r.expect(r.cycles < len(faults) || w.recovered() > 0, "%s: nothing was taken over from isolated replicas", w.name)
 	r.count("take-overs", w.recovered())
 }
@@ -55,8 +54,7 @@ func newWires(r *run) *wires {
 		proxy, address := w.proxyTo(database, "listen signoff")
 		w.database = append(w.database, proxy)
 		s.set("SIGNOFF_DATABASE_URL", address)
-		_, err := s.start()
-		r.must(err)
+		s.start()
 		proxy, s.base = w.proxyTo(s.base, "")
 		w.clients = append(w.clients, proxy)
 	}
@@ -124,9 +122,7 @@ func (w *wires) lostCommits() {
 func (w *wires) isolated() {
 	which := w.dice.below(2)
 	proxy, s := w.database[which], w.servers[which]
-	for end := time.Now().Add(10 * time.Second); !lasting(s.tools()) && time.Now().Before(end); {
-		w.run.sleep(20 * time.Millisecond)
-	}
+	w.run.await(10*time.Second, func() bool { return lasting(s.tools()) })
 	before := s.tools()
 	w.run.count("tools of isolated replicas", len(before))
 	proxy.Swallow(faultproxy.Both)
@@ -139,9 +135,10 @@ func (w *wires) isolated() {
 			w.inTime++
 		}
 	}
-	for ; len(left) > 0 && time.Since(swallowed) < toolsDieWithin; left = s.tools() {
-		w.run.sleep(100 * time.Millisecond)
-	}
+	w.run.await(toolsDieWithin-toolsDieSoon, func() bool {
+		left = s.tools()
+		return len(left) == 0
+	})
 	w.run.took("isolated to no tool left, 3.5 s at least", time.Since(swallowed))
 	w.run.expect(len(left) == 0, "%s: I5: %s after the last word from its database, whose lease is 2 s, %s still runs %q", w.name, toolsDieWithin, s.name, left)
 	w.run.sleep(w.dice.between(0, 1500*time.Millisecond))

@@ -23,7 +23,6 @@ func pause(r *run) {
 	}
 	w.load.settle(comeBack)
 	w.check()
-	w.completed()
 	takeOvers := w.recovered()
 	r.expect(takeOvers > 0, "%s: nothing was taken over in %d pauses", w.name, r.cycles)
 }
@@ -103,24 +102,4 @@ func (w *world) someHiccups(d *dice, n int) (takeOvers, tooLong bool) {
 		w.run.sleep(3 * time.Second)
 	}
 	return takeOvers, false
-}
-
-// recovered counts how often somebody went on with an execution of somebody else, as followers saw it.
-func (w *world) recovered() (n int) {
-	for _, t := range w.load.all() {
-		t.mu.Lock()
-		for _, e := range t.seen {
-			if recovers(e) {
-				n++
-			}
-		}
-		t.mu.Unlock()
-	}
-	return n
-}
-
-// recovers tells whether an event says that another driver goes on here.
-func recovers(e event) bool {
-	var change struct{ Reason string }
-	return e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "recovered"
 }

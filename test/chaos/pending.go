@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 )
@@ -74,9 +73,7 @@ func (w *world) decideSome(open map[string]pendingApproval) (late int) {
 func (w *world) readyAgain(n int) {
 	s := w.servers[0]
 	for try := 1; ; try++ {
-		w.run.must(s.kill())
-		took, err := s.start()
-		w.run.must(err)
+		took := s.restart()
 		w.run.took(fmt.Sprintf("%s: ready with %d open questions", w.name, n), took)
 		if try == 3 || took <= readyWithin {
 			w.run.expect(took <= readyWithin, "%s: ready after %s with %d open questions", w.name, took, n)
@@ -116,38 +113,26 @@ type pendingApproval struct {
 }
 
 // inboxOf waits until so many questions are open.
-func (w *world) inboxOf(n int) map[string]pendingApproval {
-	for end := time.Now().Add(3 * time.Minute); ; w.run.sleep(200 * time.Millisecond) {
-		all := w.inbox()
-		if len(all) == n {
-			return all
-		}
-		if time.Now().After(end) {
-			w.run.must(fmt.Errorf("%s: %d of %d questions were asked", w.name, len(all), n))
-		}
+func (w *world) inboxOf(n int) (all map[string]pendingApproval) {
+	asked := w.run.await(3*time.Minute, func() bool {
+		all = w.inbox()
+		return len(all) == n
+	})
+	if !asked {
+		w.run.must(fmt.Errorf("%s: %d of %d questions were asked", w.name, len(all), n))
 	}
+	return all
 }
 
 // inbox reads all open questions.
 func (w *world) inbox() map[string]pendingApproval {
+	open, err := listed[pendingApproval](w, "/approvals?status=pending&limit=100")
+	w.run.must(err)
 	all := map[string]pendingApproval{}
-	for cursor := ""; ; {
-		a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, "/approvals?status=pending&limit=100"+cursor, nil)
-		var page struct {
-			Items      []pendingApproval
-			NextCursor *string
-		}
-		if err := a.into(&page); err != nil || a.status != http.StatusOK {
-			w.run.must(fmt.Errorf("the inbox: %s", a))
-		}
-		for _, a := range page.Items {
-			all[a.ID] = a
-		}
-		if page.NextCursor == nil {
-			return all
-		}
-		cursor = "&cursor=" + url.QueryEscape(*page.NextCursor)
+	for _, a := range open {
+		all[a.ID] = a
 	}
+	return all
 }
 
 // reaches decides an approval while somebody follows, and tells whether the call starts in time.

@@ -1,25 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"net/http"
-	"sync/atomic"
 	"time"
-)
-
-// outage is a time in which the provider of the model serves nobody.
-type outage struct {
-	lasts time.Duration
-	how   absence
-}
-
-// absence is what the server hears of a provider that is away.
-type absence string
-
-const (
-	hangsUp  absence = "hangs up" // also on the answers that are under way
-	busy     absence = "503"
-	tooOften absence = "429 with Retry-After" // to the end of the outage
 )
 
 // outages of a go, which are gone through as often as there are cycles. The seconds are few enough for the short form; the ten minutes are longer than
@@ -59,14 +41,9 @@ func (r *run) absences(s setup, from, to int) {
 		back := time.Now().Add(o.lasts)
 		w.model.goAway(o)
 		r.sleep(d.between(o.lasts/4, o.lasts/2))
-		victim := w.any(d)
-		r.must(victim.kill())
-		_, err := victim.start()
-		r.must(err)
+		w.any(d).restart()
 		r.sleep(time.Until(back))
-		for more := time.Now().Add(time.Minute); !w.model.noticed() && time.Now().Before(more); {
-			r.sleep(100 * time.Millisecond) // on a busy machine nobody may have asked in five seconds, and the cycle would prove nothing
-		}
+		r.await(time.Minute, w.model.noticed) // on a busy machine nobody may have asked in five seconds, and the cycle would prove nothing
 		turnedAway := w.model.comeBack()
 		r.count("requests turned away: "+string(o.how), turnedAway)
 		r.expect(turnedAway > 0, "%s: nobody has noticed that the provider was away for %s", w.name, o.lasts)
@@ -76,54 +53,4 @@ func (r *run) absences(s setup, from, to int) {
 	w.load.settle(5 * time.Minute) // waits have grown to a minute, and chance adds to Retry-After
 	r.took(s.name+": provider back to the last end", time.Since(back))
 	w.check()
-	w.allCompleted()
-}
-
-// allCompleted checks that no execution has come to another end than its result.
-func (w *world) allCompleted() {
-	for _, t := range w.load.all() {
-		if t.id == "" || len(t.seen) == 0 {
-			continue
-		}
-		last := t.seen[len(t.seen)-1]
-		w.run.expect(last.Type == "execution.completed", "%s: %s was given up: %s", w.name, t.id, last.Raw)
-	}
-	w.completed()
-}
-
-// absent is a provider that is away. It turns requests away until the outage is over.
-type absent struct {
-	outage
-	until      time.Time
-	turnedAway atomic.Int64
-}
-
-// goAway lets the model serve nobody from now on. An outage that hangs up breaks the answers that are under way.
-func (m *model) goAway(o outage) {
-	m.away.Store(&absent{outage: o, until: time.Now().Add(o.lasts)})
-	if o.how == hangsUp {
-		m.server.CloseClientConnections()
-	}
-}
-
-// noticed tells whether a request has been turned away.
-func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
-
-// comeBack ends the outage, and tells how many requests it has turned away.
-func (m *model) comeBack() int { return int(m.away.Swap(nil).turnedAway.Load()) }
-
-// turnAway answers a request as the absence has it.
-func (a *absent) turnAway(w http.ResponseWriter) {
-	a.turnedAway.Add(1)
-	switch a.how {
-	case hangsUp:
-		if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
-			_ = connection.Close()
-		}
-	case tooOften:
-		w.Header().Set("Retry-After", fmt.Sprint(1+int(time.Until(a.until)/time.Second)))
-		http.Error(w, `{"error":{"message":"slow down"}}`, http.StatusTooManyRequests)
-	default:
-		http.Error(w, `{"error":{"message":"overloaded"}}`, http.StatusServiceUnavailable)
-	}
 }

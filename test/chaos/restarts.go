@@ -1,15 +1,10 @@
 package main
 
 import (
-	"strings"
 	"time"
 
 	"signoff/internal/store/storetest"
 )
-
-// wellWithin bounds how long after the database is ready the servers are well again. It is some seconds; the report has the figure, and
-// this bound is for a machine that has other things to do.
-const wellWithin = 20 * time.Second
 
 // restarts takes the whole Postgres down under load, in each of its three ways, and ends all its sessions again and again. The
 // servers live on and say that they cannot; when the database is back they go on by themselves.
@@ -43,7 +38,6 @@ func restarts(r *run) {
 	w.load.settle(comeBack)
 	watch.close()
 	w.check()
-	w.completed()
 }
 
 // terminated ends all sessions of the cluster, again and again for a while and wherever they are.
@@ -55,25 +49,3 @@ func (w *world) terminated(cluster *storetest.Cluster, d *dice) {
 		w.run.sleep(d.between(5*time.Millisecond, 150*time.Millisecond))
 	}
 }
-
-// completed checks the results themselves. What was given up, check has told.
-func (w *world) completed() {
-	for _, t := range w.load.all() {
-		if t.id == "" || len(t.seen) == 0 {
-			continue
-		}
-		last := t.seen[len(t.seen)-1]
-		if last.Type != "execution.completed" {
-			continue
-		}
-		var end struct{ Output struct{ Text string } }
-		if err := last.Into(&end); err != nil {
-			w.run.violate("%s: the end of %s: %v", w.name, t.id, err)
-			continue
-		}
-		w.run.expect(strings.HasSuffix(end.Output.Text, t.plan.lastWords()), "%s: %s ended with %q", w.name, t.id, end.Output.Text)
-	}
-}
-
-// lastWords are what the model says at the end.
-func (p plan) lastWords() string { return "That was " + p.Key + "." }

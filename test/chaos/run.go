@@ -12,6 +12,17 @@ import (
 	"time"
 )
 
+// block is one kind of fault under load.
+type block struct {
+	name  string
+	cycle string // what one cycle is, for the table
+	short int    // cycles in the short form
+	long  int    // cycles of one go in the long form
+	goal  int    // cycles on one commit
+	alone bool   // it measures times, so nothing may run beside it
+	run   func(r *run)
+}
+
 // run is one go of a block: its seed, and what came of it so far.
 type run struct {
 	block  block
@@ -113,6 +124,13 @@ func (r *run) took(what string, d time.Duration) {
 	r.worst[what] = max(r.worst[what], d)
 }
 
+// skip says what this machine does not allow.
+func (r *run) skip(what string, why error) {
+	fmt.Fprintf(os.Stderr, "   %s: left out on this machine: %s: %v\n", r.block.name, what, why)
+	r.count("left out: "+what, 1)
+	r.operation(true)
+}
+
 func (r *run) cycled() { r.done.Add(1) }
 
 func (r *run) logf(format string, arguments ...any) {
@@ -140,7 +158,7 @@ func (r *run) breakOff(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, w := range r.worlds {
-		w.tellStacks()
+		w.dumpStacks()
 	}
 }
 
@@ -151,6 +169,16 @@ func (r *run) sleep(d time.Duration) {
 	case <-r.ctx.Done():
 		panic(broken{context.Cause(r.ctx)})
 	}
+}
+
+// await asks every few milliseconds until something holds, or the patience is over, and tells whether it holds.
+func (r *run) await(patience time.Duration, holds func() bool) bool {
+	for end := time.Now().Add(patience); !holds(); r.sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
+		}
+	}
+	return true
 }
 
 // sideBySide runs parts of a block at once, and breaks the run where one of them breaks.
@@ -176,7 +204,7 @@ func (r *run) sideBySide(parts ...func()) {
 // goAtMost is when a go is given up, whose longest takes twenty minutes: whatever hangs must not hold up all that is checked after it.
 const goAtMost = 25 * time.Minute
 
-// play runs the block to its end and returns its line for the book.
+// play runs the block to its end and returns its result.
 func (r *run) play() result {
 	begun := time.Now()
 	defer time.AfterFunc(goAtMost, func() { r.breakOff(fmt.Errorf("it has not come to its end within %s", goAtMost)) }).Stop()

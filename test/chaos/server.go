@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,6 +17,16 @@ import (
 
 	"signoff/test/harness"
 )
+
+// object is a JSON object that somebody writes down.
+type object = harness.Object
+
+// wire is the connections of all clients. A server that was killed breaks them, and new ones are made.
+var wire = &http.Transport{
+	DialContext:         (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
+	MaxIdleConnsPerHost: 256,
+	IdleConnTimeout:     30 * time.Second,
+}
 
 // server is one replica: a process of the real binary that is killed, paused and started again, at one address over one
 // data folder.
@@ -75,14 +86,18 @@ func (s *server) launch() error {
 	return nil
 }
 
-// start launches the process and waits until it says that it is ready. It returns how long that took.
-func (s *server) start() (time.Duration, error) {
+// start launches the process and waits until it is ready. It returns how long that took.
+func (s *server) start() (took time.Duration) {
 	begun := time.Now()
-	if err := s.launch(); err != nil {
-		return 0, err
-	}
-	err := s.ready(60 * time.Second)
-	return time.Since(begun), err
+	s.run.must(s.launch())
+	s.run.must(s.ready(60 * time.Second))
+	return time.Since(begun)
+}
+
+// restart kills the process and starts another one.
+func (s *server) restart() (took time.Duration) {
+	s.run.must(s.kill())
+	return s.start()
 }
 
 // ready waits until the server says that it is.

@@ -54,8 +54,7 @@ func slowSQLite(r *run) {
 	quick := w.creation()
 	w.servers[0].stop()
 	w.servers[0].binary = wrapper
-	_, err = w.servers[0].start()
-	r.must(err)
+	w.servers[0].start()
 	w.drags(quick, by)
 }
 
@@ -102,9 +101,7 @@ func (r *run) slowDown(port int, by time.Duration) (letGo func()) {
 		tracer, err := harness.Start(command)
 		r.must(err)
 		tracers = append(tracers, tracer)
-		for end := time.Now().Add(time.Second); slices.ContainsFunc(left, isUntraced) && time.Now().Before(end); {
-			r.sleep(10 * time.Millisecond)
-		}
+		r.await(time.Second, func() bool { return !slices.ContainsFunc(left, isUntraced) })
 	}
 	return letGo
 }

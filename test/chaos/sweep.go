@@ -22,12 +22,12 @@ func sweep(r *run) {
 	folder, err := os.MkdirTemp(r.stage.folder, "sweep-")
 	r.must(err)
 	defer os.RemoveAll(folder)
-	tale := newStories(reference)
-	defer tale.close()
+	scenarios := newScenarios(reference)
+	defer scenarios.close()
 	s := &scene{run: r, folder: folder, stage: r.stage}
 	r.stage = &stage{folder: s.stage.folder, verbose: s.stage.verbose, binary: s.build("signoff", "signoff/cmd/server", "-tags", "failpoints")}
 	agent := s.build("agent", "signoff/internal/acp/acptest/agent")
-	s.config = tale.config(r, folder, object{"scripted": object{"command": agent, "home": "private"}})
+	s.config = scenarios.config(r, folder, object{"scripted": object{"command": agent, "home": "private"}})
 	births, rest := s.names()
 	half := len(rest) / 2
 	r.sideBySide(
@@ -146,8 +146,7 @@ func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
 		s.run.cycled()
 	}
 	server.set(armed, "")
-	_, err := server.start()
-	s.run.must(err)
+	server.start()
 	walks.enough.Store(true)
 	w.load.settle(comeBack)
 	walks.settle(comeBack)

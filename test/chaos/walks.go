@@ -42,12 +42,12 @@ var ways = map[string]struct {
 	body object
 	walk func(k *walker)
 }{
-	"write":  {object{"story": "write"}, func(k *walker) { k.approveAll(nil) }},
-	"twice":  {object{"story": "twice"}, func(k *walker) { k.approveAll("execution") }},
-	"late":   {object{"story": "late", "approvalTimeoutSeconds": 1}, func(k *walker) { k.approveNone() }},
-	"close":  {object{"story": "talk", "keepOpen": true}, (*walker).promptAndClose},
-	"cancel": {object{"story": "late"}, (*walker).cancelAndDelete},
-	"client": {object{"story": "client", "clientTools": []object{{
+	"write":  {object{"scenario": "write"}, func(k *walker) { k.approveAll(nil) }},
+	"twice":  {object{"scenario": "twice"}, func(k *walker) { k.approveAll("execution") }},
+	"late":   {object{"scenario": "late", "approvalTimeoutSeconds": 1}, func(k *walker) { k.approveNone() }},
+	"close":  {object{"scenario": "talk", "keepOpen": true}, (*walker).promptAndClose},
+	"cancel": {object{"scenario": "late"}, (*walker).cancelAndDelete},
+	"client": {object{"scenario": "client", "clientTools": []object{{
 		"name": "ring_bell", "description": "Rings the bell.", "class": "none", "schema": object{"type": "object"},
 	}}}, (*walker).answerAll},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
@@ -58,7 +58,7 @@ var ways = map[string]struct {
 	"text": {agentPlays("say one", "silence 3000", "say two"), (*walker).resumeAgent},
 }
 
-var blocksWanted = object{"story": "blocks", "kind": "inlineBlockGeneration", "insertAfter": "b1",
+var blocksWanted = object{"scenario": "blocks", "kind": "inlineBlockGeneration", "insertAfter": "b1",
 	"document": object{"revision": "1", "blocks": []object{{"id": "b1", "type": "paragraph"}}}, "blockTypes": []object{{"type": "paragraph"}}}
 
 // agentPlays is an execution of an external agent. One whose server dies in a call is interrupted; in its text it is continued.
@@ -112,8 +112,8 @@ func (v *walks) walk(name string, n int, d *dice) {
 	k := &walker{walks: v, dice: d, key: fmt.Sprintf("%s-%s-%d", v.w.name, name, n)}
 	body := object{"source": object{"type": "internal"}, "metadata": object{"key": k.key}}
 	for field, value := range ways[name].body {
-		if field == "story" {
-			field, value = "prompt", fmt.Sprintf("story %s %s", value, k.key)
+		if field == "scenario" {
+			field, value = "prompt", fmt.Sprintf("scenario %s %s", value, k.key)
 		}
 		body[field] = value
 	}
@@ -214,9 +214,9 @@ func (k *walker) approveNone() {
 
 // promptAndClose sends two prompts while a turn runs, and closes when all three are over.
 func (k *walker) promptAndClose() {
-	k.expected(k.post(k.own("/prompts"), object{"prompt": "story talk " + k.key + "-2"}), "prompting", http.StatusAccepted, http.StatusConflict)
+	k.expected(k.post(k.own("/prompts"), object{"prompt": "scenario talk " + k.key + "-2"}), "prompting", http.StatusAccepted, http.StatusConflict)
 	k.key += "-b"
-	k.expected(k.post(k.own("/prompts"), object{"prompt": "story talk " + k.key}), "prompting", http.StatusAccepted, http.StatusConflict)
+	k.expected(k.post(k.own("/prompts"), object{"prompt": "scenario talk " + k.key}), "prompting", http.StatusAccepted, http.StatusConflict)
 	k.until(func(e shown) bool { return e.Status == domain.StatusIdle && e.Turn >= 3 })
 	k.close()
 }
@@ -264,7 +264,7 @@ func (k *walker) submitted() {
 // acceptBlocks wants an edit first, and takes the second version.
 func (k *walker) acceptBlocks() {
 	k.submitted()
-	k.expected(k.post(k.own("/generation/edits"), object{"text": "story blocks " + k.key}), "editing", http.StatusAccepted, http.StatusConflict)
+	k.expected(k.post(k.own("/generation/edits"), object{"text": "scenario blocks " + k.key}), "editing", http.StatusAccepted, http.StatusConflict)
 	k.until(func(e shown) bool {
 		if e.Status != domain.StatusIdle || e.Generation == nil {
 			return false

@@ -36,6 +36,10 @@ var questions = []struct {
 // watchPause is between two of the same questions to the same server.
 const watchPause = 40 * time.Millisecond
 
+// wellWithin bounds how long after the database is ready the servers are well again. It is some seconds; the report has the figure, and
+// this bound is for a machine that has other things to do.
+const wellWithin = 20 * time.Second
+
 // watch begins to ask. It ends with close.
 func (w *world) watch() *watch {
 	ctx, cancel := context.WithCancel(w.run.ctx)
@@ -97,12 +101,9 @@ func (v *watch) took(s *server, which int, asked time.Time, response *http.Respo
 // heal waits until every server answers every question as one that is well. It must not take longer than promised.
 func (v *watch) heal(since time.Time) {
 	r := v.w.run
-	for v.firstSick(since) != "" {
-		if time.Since(since) > 60*time.Second {
-			r.violate("%s: %s is not well 60 s after the fault has gone", v.w.name, v.firstSick(since))
-			return
-		}
-		r.sleep(5 * time.Millisecond)
+	if !r.await(60*time.Second, func() bool { return v.firstSick(since) == "" }) {
+		r.violate("%s: %s is not well 60 s after the fault has gone", v.w.name, v.firstSick(since))
+		return
 	}
 	took := time.Since(since)
 	r.took("fault gone to well", took)

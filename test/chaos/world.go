@@ -77,14 +77,12 @@ func newStillWorld(r *run, s setup) *world {
 
 // startAll starts the first server by itself: it makes the schema and the first token.
 func (w *world) startAll() {
-	_, err := w.servers[0].start()
-	w.run.must(err)
+	w.servers[0].start()
 	token, err := os.ReadFile(filepath.Join(w.servers[0].home, "data", "token"))
 	w.run.must(err)
 	w.token = strings.TrimSpace(string(token))
 	for _, s := range w.servers[1:] {
-		_, err := s.start()
-		w.run.must(err)
+		s.start()
 	}
 }
 
@@ -142,8 +140,8 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// tellStacks ends the servers in such a way that their logs say what every goroutine waits for.
-func (w *world) tellStacks() {
+// dumpStacks ends the servers with SIGQUIT: their logs then say what every goroutine waits for.
+func (w *world) dumpStacks() {
 	for _, s := range w.servers {
 		if s.running() != nil {
 			_ = s.signal(syscall.SIGQUIT)
@@ -153,10 +151,10 @@ func (w *world) tellStacks() {
 
 // nothingLeft checks that the processes of executions that have ended are gone, five seconds later at most.
 func (w *world) nothingLeft() {
-	end := time.Now().Add(5 * time.Second)
-	left := harness.WorkingIn(w.workspace)
-	for ; len(left) > 0 && time.Now().Before(end); left = harness.WorkingIn(w.workspace) {
-		w.run.sleep(50 * time.Millisecond)
-	}
-	w.run.expect(len(left) == 0, "%s: I8: %d processes are left of executions that have ended: %v", w.name, len(left), left)
+	var left []harness.Proc
+	gone := w.run.await(5*time.Second, func() bool {
+		left = harness.WorkingIn(w.workspace)
+		return len(left) == 0
+	})
+	w.run.expect(gone, "%s: I8: %d processes are left of executions that have ended: %v", w.name, len(left), left)
 }

@@ -6,17 +6,6 @@ import (
 	"strings"
 )
 
-// block is one kind of fault under load.
-type block struct {
-	name  string
-	cycle string // what one cycle is, for the table
-	short int    // cycles in the short form
-	long  int    // cycles of one go in the long form
-	goal  int    // cycles on one commit
-	alone bool   // it measures times, so nothing may run beside it
-	run   func(r *run)
-}
-
 // blocks are all there are. The order is that of the short form: the longest first, so that the others fit beside it.
 var blocks = []block{
 	{name: "failpoints", cycle: "death at a failpoint", short: 1000, long: 1000, goal: 2400, run: sweep},
