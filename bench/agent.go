@@ -50,9 +50,9 @@ func speaking(agents int, s script) func(context.Context, place) (sample, error)
 		first, last := make(chan struct{}, agents), make(chan struct{}, agents)
 		s := script{chunks: max(100, s.chunks/at.scale), gate: gate.path}
 		for range agents {
-			heard := newTally(s)
-			heard.first, heard.last = first, last
-			running.Go(func() error { return at.alone(ctx, heard, external) })
+			counted := newTally(s)
+			counted.first, counted.last = first, last
+			running.Go(func() error { return at.alone(ctx, counted, external) })
 		}
 		var found sample
 		running.Go(func() (err error) {

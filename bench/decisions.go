@@ -18,7 +18,7 @@ import (
 func decisionFigures() []figure {
 	return []figure{
 		{
-			name: "decision", about: "approve a command, which tells when it ran; the hub's has the same isolation",
+			name: "decision", about: "approve a command that prints when it ran; the hub isolates it, too",
 			contenders: []string{hub, postgres, sqlite}, measure: decisions, isolated: true,
 			rows: []row{
 				{key: "p50", title: "decision → tool start p50", unit: "ms", reach: goals(4.5, 5.0)},
@@ -106,7 +106,7 @@ func (e event) commandTime() (time.Time, error) {
 			return time.Unix(0, nanoseconds), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("the command did not tell its time: %q", output)
+	return time.Time{}, fmt.Errorf("the command did not print its time: %q", output)
 }
 
 // events reads a stream event by event.

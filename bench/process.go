@@ -78,5 +78,5 @@ func memory(pid int) (int64, error) {
 			return kilobytes << 10, err
 		}
 	}
-	return 0, fmt.Errorf("process %d tells nothing of its memory", pid)
+	return 0, fmt.Errorf("process %d has no RssAnon", pid)
 }

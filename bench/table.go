@@ -20,7 +20,7 @@ type verdict struct {
 	held      float64 // what is held against the limit
 	best      bool    // that is of the best rounds, in place of the middle
 	missed    bool
-	short     bool // of the goal itself, as far as the middle tells, though not by more than the limit allows
+	short     bool // the median misses the goal, though not by more than the limit allows
 }
 
 // judge holds the rows of the figures against their goals.

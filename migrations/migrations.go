@@ -1,6 +1,6 @@
 // Package migrations holds the schema of both engines as numbered files, embedded into the binary.
 //
-// The two folders tell the same story in two dialects: the same versions, the same tables, the same columns. A test of
+// The two folders say the same in two dialects: the same versions, the same tables, the same columns. A test of
 // the store holds them together. Each file runs in one transaction on either engine, so one that fails leaves nothing.
 //
 // After version 4 a migration only adds: tables, indexes, columns that may be left out, and what is unique only where one of those is

@@ -112,7 +112,7 @@ type Decision struct {
 	By            Actor           `json:"by"`
 }
 
-// ByRule tells whether a rule decided, and not a person. A person's decision names the rule that it left behind, and
+// ByRule reports whether a rule decided, and not a person. A person's decision names the rule that it left behind, and
 // then how far that reaches.
 func (d Decision) ByRule() bool { return d.RuleID != "" && d.Remember == RememberOnce }
 

@@ -51,7 +51,7 @@ func (e AuditEntry) Decoded() (record AuditRecord, err error) {
 	return record, nil
 }
 
-// Agrees tells whether e is found by what its record says. Where it does not, somebody hid it from those who look for an
+// Agrees reports whether e is found by what its record says. Where it does not, somebody hid it from those who look for an
 // execution or an action, and left the record and so the hash as they were.
 func (e AuditEntry) Agrees() bool {
 	record, err := e.Decoded()

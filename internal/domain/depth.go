@@ -8,7 +8,7 @@ import "bytes"
 // with ten thousand brackets for arguments, which nobody had even allowed, and no client could read the list that it stood in.
 const MaxDepth = 64
 
-// TooDeep tells whether a document has more than [MaxDepth] levels. Whether it is JSON otherwise, others look at.
+// TooDeep reports whether a document has more than [MaxDepth] levels. Whether it is JSON otherwise, others look at.
 func TooDeep(document []byte) bool {
 	if bytes.Count(document, []byte("["))+bytes.Count(document, []byte("{")) <= MaxDepth { // nearly all that comes
 		return false

@@ -102,7 +102,7 @@ type (
 		Code  Code           `json:"code,omitempty"`  // of the failure that interrupted it, where there was one
 	}
 
-	// PromptQueued tells that a further prompt was taken in. Its turn comes when those before it have ended.
+	// PromptQueued reports that a further prompt was taken in. Its turn comes when those before it have ended.
 	PromptQueued struct {
 		PromptID PromptID `json:"promptId"`
 		Text     string   `json:"text"`
@@ -113,7 +113,7 @@ type (
 		Options map[string]string `json:"options,omitempty"` // of the agent, that it sets
 	}
 
-	// PromptDiscarded tells that the execution ended before the prompt's turn came.
+	// PromptDiscarded reports that the execution ended before the prompt's turn came.
 	PromptDiscarded struct {
 		PromptID PromptID `json:"promptId"`
 	}
@@ -131,7 +131,7 @@ type (
 		Options map[string]string `json:"options,omitempty"`
 	}
 
-	// TurnContinued tells that a turn that was cut off or interrupted goes on, and what the agent was told of it.
+	// TurnContinued reports that a turn that was cut off or interrupted goes on, and what the agent was told of it.
 	TurnContinued struct {
 		Turn int        `json:"turn"`
 		Mode ResumeMode `json:"mode"`
@@ -146,7 +146,7 @@ type (
 		Error      *Failure   `json:"error,omitempty"` // with the stop reason error
 	}
 
-	// AgentStarted tells what answers the prompts from here on. It is written again after a restart.
+	// AgentStarted says what answers the prompts from here on. It is written again after a restart.
 	AgentStarted struct {
 		Source       Source `json:"source"`
 		Sandbox      string `json:"sandbox"` // what confines its commands: bubblewrap, namespaces, off, none
@@ -159,7 +159,7 @@ type (
 		Model        string `json:"model,omitempty"`
 	}
 
-	// AgentExited tells that the agent's process has ended between two turns. The next prompt starts it again.
+	// AgentExited reports that the agent's process has ended between two turns. The next prompt starts it again.
 	AgentExited struct {
 		Message string `json:"message"`
 	}
@@ -172,7 +172,7 @@ type (
 		Update json.RawMessage `json:"update"`
 	}
 
-	// AgentMCPServerUpdated tells what became of an MCP server that the request names. The protocol does not say it: a
+	// AgentMCPServerUpdated says what became of an MCP server that the request names. The protocol does not say it: a
 	// program is started by way of Signoff, which sees the start; with an address nobody knows.
 	AgentMCPServerUpdated struct {
 		Server  string          `json:"server"`
@@ -180,14 +180,14 @@ type (
 		Message string          `json:"message,omitempty"` // why it has not started
 	}
 
-	// AgentOptionsUpdated tells what can be chosen with the agent, and what is chosen: its modes, its models and its other options.
+	// AgentOptionsUpdated says what can be chosen with the agent, and what is chosen: its modes, its models and its other options.
 	// It replaces what was told before.
 	AgentOptionsUpdated struct {
 		Turn    int           `json:"turn"`
 		Options []AgentOption `json:"options"`
 	}
 
-	// AgentModeChanged tells in which mode the agent works from here on.
+	// AgentModeChanged says in which mode the agent works from here on.
 	AgentModeChanged struct {
 		Turn   int             `json:"turn"`
 		Mode   string          `json:"mode"`
@@ -200,7 +200,7 @@ type (
 		Update json.RawMessage `json:"update"`
 	}
 
-	// AgentSilent tells that nothing has come from the agent for a while although it is its turn. Some agents ask their
+	// AgentSilent reports that nothing has come from the agent for a while although it is its turn. Some agents ask their
 	// model again and again for minutes and say nothing of it.
 	AgentSilent struct {
 		Turn    int   `json:"turn"`
@@ -247,7 +247,7 @@ type (
 		Thinking json.RawMessage `json:"thinking,omitempty"`
 	}
 
-	// ToolCallRequested tells what the agent asks for, before anybody judged it. MessageID is the message that the
+	// ToolCallRequested says what the agent asks for, before anybody judged it. MessageID is the message that the
 	// call belongs to: the calls of one model answer share it.
 	ToolCallRequested struct {
 		ToolCallID string          `json:"toolCallId"`
@@ -259,7 +259,7 @@ type (
 		Summary    string          `json:"summary"`
 	}
 
-	// ToolCallQueued tells that a command may run and waits for a slot, because as many run as the server runs at once.
+	// ToolCallQueued reports that a command may run and waits for a slot, because as many run as the server runs at once.
 	ToolCallQueued struct {
 		ToolCallID string `json:"toolCallId"`
 	}
@@ -327,7 +327,7 @@ type (
 		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}
 
-	// ApprovalResolved tells how an approval ended: decided, expired, or withdrawn.
+	// ApprovalResolved says how an approval ended: decided, expired, or withdrawn.
 	ApprovalResolved struct {
 		ApprovalID    ApprovalID      `json:"approvalId"`
 		ToolCallID    string          `json:"toolCallId"`
@@ -372,7 +372,7 @@ type (
 		Model   string `json:"model,omitempty"`   // that was asked
 	}
 
-	// ModelRetrying tells that a request to a model failed and will be sent again, and when. Until then the clock of the turn stands still.
+	// ModelRetrying reports that a request to a model failed and will be sent again, and when. Until then the clock of the turn stands still.
 	ModelRetrying struct {
 		Model   string    `json:"model,omitempty"`
 		Attempt int       `json:"attempt"` // of this request to this model; the one that failed, from 1
@@ -383,7 +383,7 @@ type (
 		Message string    `json:"message"`
 	}
 
-	// ModelSwitched tells that a model was given up and another one of the request's list is asked from here on.
+	// ModelSwitched reports that a model was given up and another one of the request's list is asked from here on.
 	ModelSwitched struct {
 		From    string `json:"from"`
 		To      string `json:"to"`
@@ -391,7 +391,7 @@ type (
 		Message string `json:"message"`
 	}
 
-	// ContextCompacted tells that old tool results were cut down to a line each, for the model alone: the log has them. Where
+	// ContextCompacted reports that old tool results were cut down to a line each, for the model alone: the log has them. Where
 	// that was not enough after an overflow, the newest have lost their middle.
 	ContextCompacted struct {
 		Turn    int    `json:"turn"`
@@ -401,14 +401,14 @@ type (
 		After   int64  `json:"after"`
 	}
 
-	// BudgetWarned tells that four fifths of a bound of the budget are used up, or of the length that the server gives a log.
+	// BudgetWarned reports that four fifths of a bound of the budget are used up, or of the length that the server gives a log.
 	BudgetWarned struct {
 		Limit string  `json:"limit"` // tokens, cost, toolCalls, events
 		Used  float64 `json:"used"`
 		Max   float64 `json:"max"`
 	}
 
-	// BlocksGenerated tells that the agent has handed in blocks, and that a person is to accept them or ask for changes.
+	// BlocksGenerated reports that the agent has handed in blocks, and that a person is to accept them or ask for changes.
 	// One that was submitted before is superseded by it.
 	BlocksGenerated struct {
 		Generation       int             `json:"generation"` // 1, 2, 3 …
@@ -419,7 +419,7 @@ type (
 		DocumentRevision string          `json:"documentRevision,omitempty"` // that the agent was shown
 	}
 
-	// BlocksAccepted tells that a person has taken the blocks. The execution ends with it.
+	// BlocksAccepted reports that a person has taken the blocks. The execution ends with it.
 	BlocksAccepted struct {
 		Generation int   `json:"generation"`
 		By         Actor `json:"by"`

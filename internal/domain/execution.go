@@ -308,7 +308,7 @@ const (
 	ResultSummaryBytes = 200
 )
 
-// ExecutedToolCall is a call in an output. Approved tells whether it was allowed to run, by whomever.
+// ExecutedToolCall is a call in an output. Approved reports whether it was allowed to run, by whomever.
 type ExecutedToolCall struct {
 	ToolCallID    string  `json:"toolCallId"`
 	Name          string  `json:"name"`

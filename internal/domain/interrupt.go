@@ -11,12 +11,12 @@ const (
 	CauseProcessGone InterruptCause = "processGone" // the process of its external agent is gone
 )
 
-// Known tells whether c is one of the causes.
+// Known reports whether c is one of the causes.
 func (c InterruptCause) Known() bool {
 	return c == CauseProvider || c == CauseRecovery || c == CauseProcessGone
 }
 
-// Expires tells whether the choice has a deadline. Nothing is lost while a request waits to be repeated; what an agent's process did
+// Expires reports whether the choice has a deadline. Nothing is lost while a request waits to be repeated; what an agent's process did
 // is harder to find out each hour.
 func (c InterruptCause) Expires() bool { return c == CauseProcessGone }
 

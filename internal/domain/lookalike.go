@@ -30,7 +30,7 @@ func leftward(r rune) bool { return r >= 0x0590 && unicode.Is(rightToLeft, r) }
 
 func lookAlike(r rune) bool { return r >= 0x80 && unicode.Is(lookAlikes(), r) }
 
-// endsWord tells whether r belongs to no word: blanks, the signs of ASCII, and what is marked wherever it stands.
+// endsWord reports whether r belongs to no word: blanks, the signs of ASCII, and what is marked wherever it stands.
 func endsWord(r rune) bool {
 	if r < 0x80 {
 		return !asciiLetter(r) && (r < '0' || r > '9')
@@ -48,7 +48,7 @@ func revealWord(shown *strings.Builder, text string, from, to int) {
 	}
 }
 
-// spaced tells whether the word text[from:to] is a dash between blanks, as sentences have it.
+// spaced reports whether the word text[from:to] is a dash between blanks, as sentences have it.
 func spaced(text string, from, to int) bool {
 	switch text[from:to] {
 	case "‒", "–", "—", "―":
@@ -59,7 +59,7 @@ func spaced(text string, from, to int) bool {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' || c == '\n' }
 
-// deceptive tells whether the look-alikes of a word may be taken for ASCII: beside letters of ASCII, or among themselves. In a word with
+// deceptive reports whether the look-alikes of a word may be taken for ASCII: beside letters of ASCII, or among themselves. In a word with
 // other letters, such as привет, they are what they look like.
 func deceptive(word string) bool {
 	own := false

@@ -293,7 +293,7 @@ func cloneEach[K comparable, V any](of map[K]*V) map[K]*V {
 // for, nor without a driver.
 func (p *Progress) ActiveTime(at time.Time) time.Duration { return p.clock.at(at) }
 
-// Active tells whether that time passes now.
+// Active reports whether that time passes now.
 func (p *Progress) Active() bool { return p.clock.runs() }
 
 // Retrying is the request to a model that has failed and is to be repeated; nil where there is none.

@@ -39,7 +39,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	}
 }
 
-// byAnybody tells whether not only the driver writes such an event. That somebody has left a prompt does not tell that the agent was
+// byAnybody reports whether not only the driver writes such an event. That somebody has left a prompt does not tell that the agent was
 // still at work, and the time of that is of the clock of another replica.
 func byAnybody(payload Payload) bool {
 	switch payload.(type) {
@@ -87,7 +87,7 @@ func (a *activeTime) runs() bool {
 // ReasonAgentExited is the reason of the change to initializing where a driver opens an agent again that has exited.
 const ReasonAgentExited = "the agent had exited"
 
-// takesUp tells whether the turn has lost its driver while it was active. When that was is not known: what the next one writes in its
+// takesUp reports whether the turn has lost its driver while it was active. When that was is not known: what the next one writes in its
 // first change comes after all the time in which there was none, and that does not count.
 func takesUp(p StateChanged) bool {
 	active := p.From == StatusWaiting || p.From == StatusStreaming || p.From == StatusExecutingTool

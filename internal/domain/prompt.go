@@ -36,12 +36,12 @@ const (
 	ResumeFail  ResumeMode = "fail"  // it does not: the execution has failed
 )
 
-// Known tells whether m is one of the modes.
+// Known reports whether m is one of the modes.
 func (m ResumeMode) Known() bool {
 	return m == ResumeLoad || m == ResumeFresh || m == ResumeRetry || m == ResumeFail
 }
 
-// Known tells whether w is one of the ways.
+// Known reports whether w is one of the ways.
 func (w WhenBusy) Known() bool {
 	return w == WhenBusyEnqueue || w == WhenBusyReject || w == WhenBusyInterrupt
 }

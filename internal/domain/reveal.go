@@ -42,7 +42,7 @@ func show(shown *strings.Builder, r rune, marked bool) {
 	shown.WriteRune(r)
 }
 
-// unseen tells whether a person would not see r. Unicode calls some of them letters, marks or symbols: the Hangul fillers, the
+// unseen reports whether a person would not see r. Unicode calls some of them letters, marks or symbols: the Hangul fillers, the
 // variation selectors, the blank Braille cell.
 func unseen(r rune) bool {
 	if !unicode.IsPrint(r) {

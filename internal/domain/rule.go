@@ -19,7 +19,7 @@ type PermissionRule struct {
 	LastHit   *time.Time
 }
 
-// Active tells whether the rule holds at now.
+// Active reports whether the rule holds at now.
 func (r PermissionRule) Active(now time.Time) bool {
 	return r.Revoked == nil && (r.Expires == nil || now.Before(*r.Expires))
 }

@@ -61,13 +61,13 @@ func join(parts ...any) []Status {
 	return all
 }
 
-// CanBecome tells whether the table has the arrow. A status never becomes itself.
+// CanBecome reports whether the table has the arrow. A status never becomes itself.
 func (s Status) CanBecome(next Status) bool {
 	return s != next && slices.Contains(transitions[s], next)
 }
 
-// Terminal tells whether the execution has ended; a terminal status never changes.
+// Terminal reports whether the execution has ended; a terminal status never changes.
 func (s Status) Terminal() bool { return slices.Contains(ends, s) }
 
-// Known tells whether s is one of [Statuses].
+// Known reports whether s is one of [Statuses].
 func (s Status) Known() bool { return slices.Contains(Statuses, s) }

@@ -101,7 +101,7 @@ func (t *Transcript) Messages() []Message {
 	return all
 }
 
-// whole tells whether the answer came to its end: only then does the model remember it. An answer that has asked for a
+// whole reports whether the answer came to its end: only then does the model remember it. An answer that has asked for a
 // tool has, whatever was noted of its text: its calls must not be forgotten, they need an outcome.
 func (a *answer) whole() bool {
 	return len(a.calls) > 0 || (a.textDone && !a.interrupted)

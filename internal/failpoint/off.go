@@ -2,7 +2,7 @@
 
 package failpoint
 
-// Enabled tells whether this is a build for tests.
+// Enabled reports whether this is a build for tests.
 const Enabled = false
 
 // Hit does nothing.

@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Enabled tells whether this is a build for tests.
+// Enabled reports whether this is a build for tests.
 const Enabled = true
 
 // trap is what this process was told.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"time"
 
 	"signoff/internal/domain"
@@ -36,15 +37,8 @@ func scanApproval(row scanner) (domain.Approval, error) {
 	if err != nil {
 		return a, err
 	}
-	if remember.Valid {
-		if err := decode("remember_options", remember.String, &a.RememberOptions); err != nil {
-			return a, err
-		}
-	}
-	if isolation.Valid {
-		if err := decode("isolation", isolation.String, &a.Isolation); err != nil {
-			return a, err
-		}
+	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeOptional("isolation", isolation, &a.Isolation)); err != nil {
+		return a, err
 	}
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)
 	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
@@ -72,40 +66,22 @@ func (s *Store) Approvals(ctx context.Context, tenant domain.TenantID, filter Ap
 	if filter.Execution != "" {
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))
 	}
-	if filter.Cursor != "" {
-		after, err := parseCursor("approvals", filter.Cursor)
-		if err != nil {
-			return Page[domain.Approval]{}, err
-		}
-		where.add(`(requested_us, id) > ($%d, $%d)`, after.us, after.id)
-	}
-	limit := pageLimit(filter.Limit)
-	where.add(`true order by requested_us, id limit $%d`, limit+1)
-	items, err := collect(ctx, s.read, scanApproval,
-		`select `+approvalColumns+` from approvals where `+where.String(), where.args...)
-	if err != nil {
-		return Page[domain.Approval]{}, s.failed("list approvals", err)
-	}
-	return page(items, limit, func(a domain.Approval) cursor {
-		return cursor{"approvals", a.Requested.UnixMicro(), string(a.ID)}
-	}), nil
+	return approvalList.page(ctx, s, `select `+approvalColumns+` from approvals`, where, filter.Cursor, filter.Limit)
+}
+
+var approvalList = listing[domain.Approval]{
+	name: "approvals", place: "requested_us, id", scan: scanApproval,
+	of: func(a domain.Approval) (int64, string) { return a.Requested.UnixMicro(), string(a.ID) },
 }
 
 // ApprovalsOf returns all approvals of an execution, the oldest first. It asks for no tenant: the caller drives it.
 func (s *Store) ApprovalsOf(ctx context.Context, execution domain.ExecutionID) ([]domain.Approval, error) {
-	all, err := collect(ctx, s.read, scanApproval,
+	return selectAll(ctx, s, "read the approvals of an execution", scanApproval,
 		`select `+approvalColumns+` from approvals where execution_id = $1 order by requested_us, id`, text(string(execution)))
-	if err != nil {
-		return nil, s.failed("read the approvals of an execution", err)
-	}
-	return all, nil
 }
 
 // Now is the time of the database: of expiries and leases.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
-	now, err := one(ctx, s.read, func(row scanner) (us int64, err error) { return us, row.Scan(&us) }, `select now_us()`)
-	if err != nil {
-		return time.Time{}, s.failed("read the clock", err)
-	}
-	return timeOf(now), nil
+	now, err := selectFirst(ctx, s, "read the clock", scanValue[int64], `select now_us()`)
+	return timeOf(now), err
 }

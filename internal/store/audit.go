@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 
 	"signoff/internal/domain"
 )
@@ -47,44 +46,31 @@ func (s *Store) Audit(ctx context.Context, tenant domain.TenantID, filter AuditF
 		limit = defaultLimit
 	}
 	where.add(`true order by seq limit $%d`, limit)
-	entries, err := collect(ctx, s.read, scanAudit, `select `+auditColumns+` from audit where `+where.String(), where.args...)
-	if err != nil {
-		return nil, s.failed("read the audit", err)
-	}
-	return entries, nil
+	return selectAll(ctx, s, "read the audit", scanAudit, `select `+auditColumns+` from audit where `+where.String(), where.args...)
 }
 
 // AuditHead returns the seq and the hash of the last entry of a tenant's chain; 0 and nothing where there is none. It is
-// kept apart from the entries, so it also tells of those that somebody took from the end.
+// stored apart from the entries, so it also reveals that somebody removed entries from the end.
 func (s *Store) AuditHead(ctx context.Context, tenant domain.TenantID) (seq int64, hash string, err error) {
-	head, err := one(ctx, s.read, func(row scanner) (head domain.AuditEntry, err error) {
+	head, err := selectFirst(ctx, s, "read the head of the audit", func(row scanner) (head domain.AuditEntry, err error) {
 		return head, row.Scan(&head.Seq, &head.Hash)
 	}, `select seq, hash from audit_heads where tenant_id = $1`, text(string(tenant)))
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return 0, "", s.failed("read the head of the audit", err)
-	}
-	return head.Seq, head.Hash, nil
+	return head.Seq, head.Hash, err
 }
 
-// AuditTenants returns all who have an audit, or what is left of one: entries without a head, or a head without entries.
+// AuditTenants returns all tenants with an audit, also with the rest of one: entries without a head, or a head without entries.
 func (s *Store) AuditTenants(ctx context.Context) ([]domain.TenantID, error) {
-	all, err := collect(ctx, s.read, func(row scanner) (tenant domain.TenantID, err error) {
-		return tenant, row.Scan(&tenant)
-	}, `select tenant_id from audit_heads union select tenant_id from audit order by tenant_id`)
-	if err != nil {
-		return nil, s.failed("read whose audits there are", err)
-	}
-	return all, nil
+	return selectAll(ctx, s, "read whose audits there are", scanValue[domain.TenantID], `select tenant_id from audit_heads union select tenant_id from audit order by tenant_id`)
 }
 
-// AppendAudit tells the audit of what no [Change] has in it.
+// AppendAudit appends records that belong to no [Change].
 func (s *Store) AppendAudit(ctx context.Context, tenant domain.TenantID, records ...domain.AuditRecord) error {
 	return s.transact(ctx, "append to the audit", func(tx *sql.Tx) error {
 		return s.appendAudit(ctx, tx, tenant, records...)
 	})
 }
 
-// audited does something and tells the audit of it, both or neither.
+// audited does something and appends the audit record, both or neither.
 func (s *Store) audited(ctx context.Context, doing string, tenant domain.TenantID, record domain.AuditRecord, do func(tx *sql.Tx) error) error {
 	return s.transact(ctx, doing, func(tx *sql.Tx) error {
 		if err := do(tx); err != nil {

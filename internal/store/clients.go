@@ -17,13 +17,9 @@ func (s *Store) ClientCalls(ctx context.Context, execution domain.ExecutionID, i
 		where.add(`state = 'waiting'`)
 	}
 	in(&where, `call_id`, ids)
-	calls, err := collect(ctx, s.read, scanClientCall, `
+	return selectAll(ctx, s, "read the client's calls", scanClientCall, `
 		select execution_id, call_id, tool, arguments, state, asked_us, expires_us, answer from client_calls
 		where `+where.String()+` order by n`, where.args...)
-	if err != nil {
-		return nil, s.failed("read the client's calls", err)
-	}
-	return calls, nil
 }
 
 func scanClientCall(row scanner) (domain.ClientCall, error) {

@@ -13,8 +13,8 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// Commit writes a batch of changes in one transaction, at most one change for each execution, and tells of each what
-// became of it. A change that is refused leaves nothing; the others of the batch are written. An error means that
+// Commit writes a batch of changes in one transaction, at most one change for each execution, and returns a result for each. A refused change
+// leaves nothing; the others of the batch are written. An error means that
 // nothing of the batch is in the database, except where it wraps [ErrCommitUnknown].
 func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) {
 	if err := checkBatch(changes); err != nil {
@@ -24,7 +24,11 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) 
 		return nil, err
 	}
 	makeText(changes)
-	b := newBatch(ctx, s, changes)
+	b := &batch{store: s, ctx: ctx, changes: changes, places: map[domain.ExecutionID]int{}, banned: map[int]error{}}
+	for i, c := range changes {
+		b.order, b.places[c.Execution] = append(b.order, i), i
+	}
+	slices.SortFunc(b.order, func(i, j int) int { return cmp.Compare(changes[i].Execution, changes[j].Execution) })
 	if b.plain() {
 		err := b.commitPlain()
 		return b.results, err
@@ -74,16 +78,16 @@ func checkBatch(changes []Change) error {
 	return nil
 }
 
-// brokenRole tells what of c only others than its writer may write.
+// brokenRole finds what the writer of c may not write.
 func brokenRole(c *Change) string {
 	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 ||
 		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
-	wishes := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
+	requests := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
 	switch {
 	case c.Epoch == 0 && drives:
 		return "it does what only the driver may"
-	case c.Epoch != 0 && wishes:
-		return "it wishes for something although it drives the execution"
+	case c.Epoch != 0 && requests:
+		return "it makes a control request although it drives the execution"
 	case c.Resume != nil && !c.Resume.Mode.Known():
 		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
 	}
@@ -93,7 +97,7 @@ func brokenRole(c *Change) string {
 func brokenPrompt(c *Change) string {
 	switch {
 	case c.Prompt != nil && len(c.Events) == 0:
-		return "no event tells of its prompt"
+		return "no event shows its prompt"
 	case c.Prompt != nil && !c.Prompt.Prompt.WhenBusy.Known():
 		return fmt.Sprintf("a prompt cannot wait by %q", c.Prompt.Prompt.WhenBusy)
 	case c.StartPrompt != "" && (c.Update == nil || c.Update.Turn == 0):
@@ -124,9 +128,10 @@ type batch struct {
 	store   *Store
 	ctx     context.Context
 	changes []Change
-	order   []int         // of the changes, by execution: the order of their locks
-	banned  map[int]error // changes that were refused after they had written something
-	results []Result      // of the newest attempt; a change with an error is left out
+	order   []int                      // of the changes, by execution: the order of their locks
+	places  map[domain.ExecutionID]int // of the changes
+	banned  map[int]error              // changes that were refused after they had written something
+	results []Result                   // of the newest attempt; a change with an error is left out
 
 	tx      transaction                      // of the newest attempt, and so are
 	heads   map[domain.ExecutionID]takenHead // what it gave
@@ -134,8 +139,7 @@ type batch struct {
 	again   bool                             // one of those was refused
 }
 
-// takenHead is what the update of a head gives: the last seq of the change, the tenant, the change's key in the feed, and
-// who drives the execution after it.
+// takenHead is what the update of a head returns: the last seq of the change, the tenant, the change's key in the feed, and the driver after it.
 type takenHead struct {
 	lastSeq int64
 	tenant  string
@@ -143,21 +147,11 @@ type takenHead struct {
 	owner   string
 }
 
-func newBatch(ctx context.Context, s *Store, changes []Change) *batch {
-	b := &batch{store: s, ctx: ctx, changes: changes, order: make([]int, len(changes)), banned: map[int]error{}}
-	for i := range b.order {
-		b.order[i] = i
-	}
-	slices.SortFunc(b.order, func(i, j int) int { return cmp.Compare(changes[i].Execution, changes[j].Execution) })
-	return b
-}
-
-// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then rules, each by
-// id, and at last the ends of the audit, by tenant. So two replicas cannot wait for each other.
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then rules, each by id, and at last the
+// ends of the audit, by tenant. So two replicas cannot deadlock.
 //
-// What is decided by the state of an execution is asked in a statement of its own after that of the heads. Postgres
-// takes the snapshot of a statement before it waits for a lock: the one that waited does not see what the one before
-// it wrote.
+// A check of an execution's state is a statement of its own behind that of the heads. Postgres takes the snapshot of a statement before it waits
+// for a lock, so a statement that waited does not see the writes of the transaction before it.
 func (b *batch) write(tx transaction) error {
 	b.begin(tx)
 	steps := []step{
@@ -213,14 +207,13 @@ func (b *batch) reportResults() {
 	}
 }
 
-// step is one of them, and the moment before it.
+// step is one step of a batch, and the failpoint before it.
 type step struct {
 	before failpoint.Name
 	take   func() error
 }
 
-// begin forgets what an earlier attempt found. Only what it banned stays out: the reason for any other refusal may
-// have been rolled back with it.
+// begin forgets what an earlier attempt found. Only banned changes stay refused: the reason for any other refusal may have been rolled back.
 func (b *batch) begin(tx transaction) {
 	b.tx, b.again = tx, false
 	b.heads, b.written = map[domain.ExecutionID]takenHead{}, map[int]bool{}
@@ -255,7 +248,7 @@ type row struct {
 // run runs a statement that reads rows as the table v, where there are any, and returns the ids of the rows that it
 // wrote: its last clause is `returning` with one text column.
 func (b *batch) run(spec string, rows []row, statement string) (map[string]bool, error) {
-	found, err := ask(b, spec, rows, scanText, statement)
+	found, err := ask(b, spec, rows, scanValue[string], statement)
 	ids := make(map[string]bool, len(found))
 	for _, id := range found {
 		ids[id] = true
@@ -298,8 +291,17 @@ func (d *dialect) parts(rows []row) iter.Seq[[]row] {
 	}
 }
 
-// settle notes for each row whether its change has written: a row whose id (its first value) is not in done was
-// passed over by the statement, and refuses its change.
+// writeRows is run for a statement that passes over the rows which it cannot write: their changes are refused.
+func (b *batch) writeRows(spec string, rows []row, passedOver error, statement string) error {
+	done, err := b.run(spec, rows, statement)
+	if err == nil {
+		b.settle(rows, done, passedOver)
+	}
+	return err
+}
+
+// settle notes for each row whether its change has written. A row whose id (its first value) is not in done was passed over by the statement,
+// and refuses its change.
 func (b *batch) settle(rows []row, done map[string]bool, why error) {
 	for _, row := range rows {
 		if done[row.values[0].(string)] {

@@ -22,7 +22,7 @@ func (b *batch) resolveApprovals() error {
 		}
 	}
 	slices.SortStableFunc(rows, byID)
-	resolved, err := b.run(`target text, execution text, status text, decision text, arguments text, answer text`, rows, `,
+	return b.writeRows(`target text, execution text, status text, decision text, arguments text, answer text`, rows, stale("The approval is not pending any more, or it is not the time for this."), `,
 		locked as (
 			select v.target, v.execution, v.status, v.decision, v.arguments, v.answer
 			from v join approvals on id = v.target
@@ -36,11 +36,6 @@ func (b *batch) resolveApprovals() error {
 			when 'expired' then a.expires_us <= now_us()
 			else a.expires_us is null or a.expires_us > now_us() end
 		returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, resolved, stale("The approval is not pending any more, or it is not the time for this."))
-	return nil
 }
 
 func byID(a, b row) int { return cmp.Compare(a.values[0].(string), b.values[0].(string)) }
@@ -67,9 +62,9 @@ func (b *batch) askApprovals() error {
 			rows = append(rows, row{i, append(values, b.heads[c.Execution].tenant, string(c.Execution))})
 		}
 	}
-	asked, err := b.run(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
+	return b.writeRows(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
 		summary text, working_directory text, arguments_hash text, requested bigint, expires bigint, options text,
-		question text, asked_by text, reason text, remember text, isolation text, tenant text, execution text`, rows, `
+		question text, asked_by text, reason text, remember text, isolation text, tenant text, execution text`, rows, domain.Errorf(domain.CodeConflict, "There is an approval with this id."), `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, status, requested_us, expires_us, options, question, asked_by, reason,
 			remember_options, isolation)
@@ -77,11 +72,6 @@ func (b *batch) askApprovals() error {
 			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember,
 			isolation
 		from v where true on conflict (id) do nothing returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, asked, domain.Errorf(domain.CodeConflict, "There is an approval with this id."))
-	return nil
 }
 
 func approvalValues(a *domain.Approval) ([]any, error) {
@@ -89,13 +79,10 @@ func approvalValues(a *domain.Approval) ([]any, error) {
 		text(string(a.Call.Class)), text(string(a.Call.Arguments)), text(a.Call.Summary), text(a.WorkingDirectory),
 		text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires), optionalText(string(a.Options)),
 		optionalText(string(a.Question)), text(a.AskedBy), text(a.Reason)}
-	var remember, isolation any
-	var err error
-	if len(a.RememberOptions) > 0 {
-		remember, err = encode(a.RememberOptions)
+	isolation, err := encodeOptional(a.Isolation)
+	if len(a.RememberOptions) == 0 || err != nil {
+		return append(values, nil, isolation), err
 	}
-	if a.Isolation != nil && err == nil {
-		isolation, err = encode(a.Isolation)
-	}
+	remember, err := encode(a.RememberOptions)
 	return append(values, remember, isolation), err
 }

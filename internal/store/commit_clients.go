@@ -26,14 +26,12 @@ type clientStanding struct {
 	over      bool               // its time
 }
 
-// admitAnswers refuses the answers that come too late, or to nothing. It also speaks for executions that have ended: a client
-// that did not hear of its success asks again, and by then its answer may have brought the execution to its end.
+// admitAnswers refuses answers that are late, or that no call waits for. It also judges those for executions that have ended: a client repeats an
+// answer whose success it did not see, and that answer may have ended the execution.
 func (b *batch) admitAnswers() error {
 	var rows []row
-	answers := map[domain.ExecutionID]int{}
 	for i, c := range b.readRepeats {
 		if c.AnswerClient != nil {
-			answers[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution), text(c.AnswerClient.ToolCallID)}})
 		}
 	}
@@ -45,7 +43,7 @@ func (b *batch) admitAnswers() error {
 		return err
 	}
 	for _, s := range standings {
-		i := answers[s.execution]
+		i := b.places[s.execution]
 		b.judge(i, s.head, s.refusal(keptAnswer(b.changes[i].AnswerClient.Answer)))
 	}
 	return nil
@@ -94,20 +92,15 @@ func (b *batch) askClients() error {
 				micros(call.Expires)}})
 		}
 	}
-	asked, err := b.run(`target text, id text, call text, tenant text, n bigint, tool text, arguments text, asked bigint,
-		expires bigint`, rows, `
+	return b.writeRows(`target text, id text, call text, tenant text, n bigint, tool text, arguments text, asked bigint,
+		expires bigint`, rows, domain.Errorf(domain.CodeConflict, "There is a client's call with this id."), `
 		insert into client_calls (execution_id, call_id, tenant_id, n, tool, arguments, state, asked_us, expires_us)
 		select id, call, tenant, n + 1 + (select count(*) from client_calls c where c.execution_id = v.id),
 			tool, arguments, 'waiting', asked, expires
 		from v where true on conflict do nothing`+returningClientKey)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, asked, domain.Errorf(domain.CodeConflict, "There is a client's call with this id."))
-	return nil
 }
 
-// closeClients ends the waiting. An answer of the last moment is not lost: its driver is told to look again.
+// closeClients ends the waiting. An answer at the last moment is not lost: the change is refused, and the driver reads the call again.
 func (b *batch) closeClients() error {
 	var rows []row
 	for i, c := range b.live {
@@ -116,18 +109,13 @@ func (b *batch) closeClients() error {
 				string(closing.To)}})
 		}
 	}
-	closed, err := b.run(`target text, id text, call text, become text`, rows, `
+	return b.writeRows(`target text, id text, call text, become text`, rows, stale("The call does not wait for its client any more, or its time is not over."), `
 		update client_calls as c set state = v.become, ended_us = now_us()
 		from v where c.execution_id = v.id and c.call_id = v.call and c.state = 'waiting'
 			and (v.become = 'cancelled' or c.expires_us <= now_us())`+returningClientKey)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, closed, stale("The call does not wait for its client any more, or its time is not over."))
-	return nil
 }
 
-// keepAnswers writes the answers that were admitted: as long as the heads are held, nothing else ends a waiting.
+// keepAnswers writes the admitted answers: while the heads are locked, nothing else ends the waiting.
 func (b *batch) keepAnswers() error {
 	var rows []row
 	for i, c := range b.live {
@@ -145,7 +133,7 @@ func (b *batch) keepAnswers() error {
 		from v where c.execution_id = v.id and c.call_id = v.call`)
 }
 
-// cancelClients leaves no call of an ended execution to wait for an answer that nobody would read.
+// cancelClients cancels the calls of executions that end: nobody would read their answers.
 func (b *batch) cancelClients() error {
 	return b.insert(`id text`, b.ending(), `
 		update client_calls as c set state = 'cancelled', ended_us = now_us()

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"errors"
 	"slices"
 
 	"signoff/internal/domain"
@@ -10,10 +11,8 @@ import (
 // admitResumes refuses the choices for executions that do not wait for one, or that already have another.
 func (b *batch) admitResumes() error {
 	var rows []row
-	resumes := map[domain.ExecutionID]int{}
 	for i, c := range b.live {
 		if c.Resume != nil {
-			resumes[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution)}})
 		}
 	}
@@ -36,7 +35,7 @@ func (b *batch) admitResumes() error {
 		return err
 	}
 	for _, s := range standings {
-		i := resumes[s.execution]
+		i := b.places[s.execution]
 		mode := b.changes[i].Resume.Mode
 		switch {
 		case s.status != domain.StatusInterrupted:
@@ -58,11 +57,13 @@ func (b *batch) writeControlRequests() error {
 		if c.Cancel == nil && c.closer() == nil && c.Resume == nil {
 			continue
 		}
-		values, err := controlRequestValues(c)
-		if err != nil {
+		cancel, err1 := encodeOptional(c.Cancel)
+		closer, err2 := encodeOptional(c.closer())
+		resume, err3 := encodeOptional(c.Resume)
+		if err := errors.Join(err1, err2, err3); err != nil {
 			return err
 		}
-		rows = append(rows, row{i, values})
+		rows = append(rows, row{i, []any{string(c.Execution), cancel, closer, resume}})
 	}
 	return b.insert(`id text, cancel text, close_by text, resume text`, rows, `
 		update executions as e set
@@ -72,27 +73,6 @@ func (b *batch) writeControlRequests() error {
 			updated_us = now_us()
 		from v where e.id = v.id and (e.cancel is null and v.cancel is not null
 			or e.close_by is null and v.close_by is not null or e.resume is null and v.resume is not null)`)
-}
-
-func controlRequestValues(c *Change) ([]any, error) {
-	values := []any{string(c.Execution), nil, nil, nil}
-	var err error
-	if c.Cancel != nil {
-		if values[1], err = encode(c.Cancel); err != nil {
-			return nil, err
-		}
-	}
-	if closer := c.closer(); closer != nil {
-		if values[2], err = encode(closer); err != nil {
-			return nil, err
-		}
-	}
-	if c.Resume != nil {
-		if values[3], err = encode(c.Resume); err != nil {
-			return nil, err
-		}
-	}
-	return values, nil
 }
 
 // closer closes the execution, by a request or by accepting its blocks; nil: nobody.

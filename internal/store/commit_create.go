@@ -23,15 +23,10 @@ func (b *batch) takeKeys() error {
 	slices.SortStableFunc(rows, func(a, b row) int { // the order of the locks
 		return cmp.Or(cmp.Compare(a.values[1].(string), b.values[1].(string)), cmp.Compare(a.values[2].(string), b.values[2].(string)))
 	})
-	taken, err := b.run(`id text, tenant text, key text, body_hash bytea, created bigint`, rows, `
+	return b.writeRows(`id text, tenant text, key text, body_hash bytea, created bigint`, rows, domain.Errorf(domain.CodeConflict, "The idempotency key is taken."), `
 		insert into idempotency_keys (execution_id, tenant_id, key, body_hash, created_us)
 		select id, tenant, key, body_hash, created from v where true
 		on conflict do nothing returning execution_id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, taken, domain.Errorf(domain.CodeConflict, "The idempotency key is taken."))
-	return nil
 }
 
 func (b *batch) createExecutions() error {
@@ -106,7 +101,7 @@ func (b *batch) notCreated(e *domain.Execution) (*domain.Error, error) {
 	if session == nil {
 		return domain.Errorf(domain.CodeConflict, "There is an execution with this id."), nil
 	}
-	others, err := rowsOf(b.tx, scanText, `
+	others, err := rowsOf(b.tx, scanValue[string], `
 		select id from executions where tenant_id = $1 and agent = $2 and resumes = $3 and ended_us is null`,
 		text(string(e.Tenant)), text(e.Request.Source.Command), session)
 	if err != nil {

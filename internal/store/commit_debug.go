@@ -17,7 +17,7 @@ type feed struct {
 	position  int64 // behind it
 }
 
-// appendDebug adds to the feeds and trims them. The newest message always stays: its number tells the next one's.
+// appendDebug adds to the feeds and trims them. The newest message always stays: the next number follows from its number.
 func (b *batch) appendDebug() error {
 	feeds, err := b.feeds()
 	if err != nil || len(feeds) == 0 {

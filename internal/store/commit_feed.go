@@ -1,7 +1,7 @@
 package store
 
-// appendFeed tells the feed of the tenant what the changes have written, a row for each change with events. Its key was
-// taken with the head, whose lock is still held: why that is the right moment stands at [Store.Feed].
+// appendFeed writes a row into the feed of the tenant for each change with events. Its key was taken with the head, which is still locked;
+// [Store.Feed] explains why.
 func (b *batch) appendFeed() error {
 	var rows []row
 	for i, c := range b.live {

@@ -16,14 +16,12 @@ type generationStanding struct {
 	by        *domain.Actor
 }
 
-// admitAcceptances refuses what cannot be accepted. Like admitAnswers it also speaks for executions that have ended: an
-// acceptance ends its execution, so who repeats one mostly comes after the end.
+// admitAcceptances refuses what cannot be accepted. Like admitAnswers it also judges executions that have ended: an acceptance ends its
+// execution, so a repeated one usually comes after the end.
 func (b *batch) admitAcceptances() error {
 	var rows []row
-	acceptances := map[domain.ExecutionID]int{}
 	for i, c := range b.readRepeats {
 		if c.Accept != nil {
-			acceptances[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution), int64(c.Accept.Generation)}})
 		}
 	}
@@ -37,7 +35,7 @@ func (b *batch) admitAcceptances() error {
 		return err
 	}
 	for _, s := range standings {
-		i := acceptances[s.execution]
+		i := b.places[s.execution]
 		b.judge(i, s.head, s.refusal(b.changes[i].Accept))
 	}
 	return nil
@@ -69,7 +67,7 @@ func (s generationStanding) refusal(a *Acceptance) error {
 
 var errNoGeneration = domain.Errorf(domain.CodeNoGeneration, "There is no such generation, or it is not the newest one any more.")
 
-// addGenerations numbers by what is there: a driver that has lost count is refused, and does not write over anything.
+// addGenerations numbers by the stored generations: a driver with another number is refused, and overwrites nothing.
 func (b *batch) addGenerations() error {
 	var rows []row
 	for i, c := range b.live {
@@ -85,20 +83,15 @@ func (b *batch) addGenerations() error {
 	if err != nil {
 		return err
 	}
-	added, err := b.run(spec, rows, `
+	return b.writeRows(spec, rows, domain.Errorf(domain.CodeConflict, "The generation is not the next one."), `
 		insert into generations (execution_id, number, tenant_id, state, turn, call_id, blocks, document_revision, created_us)
 		select id, number, tenant, 'submitted', turn, call, blocks, revision, created
 		from v where number = 1 + (select coalesce(max(number), 0) from generations g where g.execution_id = v.id)
 		on conflict do nothing returning execution_id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, added, domain.Errorf(domain.CodeConflict, "The generation is not the next one."))
-	return nil
 }
 
-// acceptGenerations writes what was admitted: as long as the heads are held, nothing else decides about a generation. That the
-// execution is closed, too, is kept with the wishes.
+// acceptGenerations writes the admitted acceptances: while the heads are locked, nothing else decides about a generation. writeControlRequests
+// also closes the execution.
 func (b *batch) acceptGenerations() error {
 	var rows []row
 	for i, c := range b.live {
@@ -116,7 +109,7 @@ func (b *batch) acceptGenerations() error {
 		from v where g.execution_id = v.id and g.number = v.number`)
 }
 
-// cancelGenerations: what nobody has accepted before the end is not accepted any more.
+// cancelGenerations cancels the submitted generations of executions that end.
 func (b *batch) cancelGenerations() error {
 	return b.insert(`id text`, b.ending(), `
 		update generations as g set state = 'cancelled', decided_us = now_us()

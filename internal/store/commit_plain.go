@@ -9,13 +9,11 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// Nearly all commits are plain: an agent says something, and its text goes to the log. By the steps of a batch that takes five
-// round trips to a server, each of which costs more than what it does there. Where a with clause may write, all of it is one
-// statement, and a statement is a transaction.
+// Nearly all commits are plain: they append an agent's text to the log. By the steps of a batch such a commit takes five round trips to the server,
+// each slower than the work that it asks for. Where a with clause may write, the whole commit is one statement, and a statement is a transaction.
 
-// Plain reports whether the change is its driver's own and does no more than to write events that no webhook is told of, and to
-// move the execution on without letting it rest or end. So nothing but its head can be against it. What a change may bring in
-// the future is not plain until it is taken out here.
+// Plain reports whether the change is its driver's, and only writes events that no webhook sends and updates an execution that neither becomes idle
+// nor ends. So only its head can refuse it. A new field of Change is not plain until it is listed here.
 func (c *Change) Plain() bool {
 	if c.Epoch <= 0 || c.Update != nil && rests(c.Update.Status) {
 		return false
@@ -38,12 +36,11 @@ func (b *batch) plain() bool {
 	return len(b.changes) > 0
 }
 
-// commitPlain writes the batch in one statement. It has no commit of its own, so where its answer is lost, nobody knows
-// whether it was one. Where the server itself ends the session, and has not said a word of the answer, it was none: the commit comes
-// after the last row.
+// commitPlain writes the batch in one statement. It sends no commit of its own, so if the answer is lost, nobody knows whether it was
+// committed. If the server ends the session before the first row of the answer, it was not: the server commits after the last row.
 //
-// Its snapshot is older than the locks that it waits for. That is no harm: all of it goes by the heads as their update gives
-// them back, and an update sees a row as it is when it gets its lock.
+// The snapshot of the statement is older than the locks that it waits for. This is harmless: everything depends on the rows that the update of the
+// heads returns, and an update sees a row as it is when it gets the lock.
 func (b *batch) commitPlain() error {
 	statement, args, err := b.plainStatement()
 	if err != nil {
@@ -89,8 +86,8 @@ var (
 	plainUpdates = columns(updateSpec)
 )
 
-// plainLists are the tables that the statement gets. A head says where its events are in theirs, and its update, from 1 on; 0:
-// it has none.
+// plainLists are the tables that the statement gets. A head has the places of its first event and of its update in their tables, from 1 on; 0 is
+// no update.
 func (b *batch) plainLists() (heads, events, updates list, err error) {
 	heads.columns, events.columns, updates.columns = plainHeads, plainEvents, plainUpdates
 	for _, i := range b.order {
@@ -112,8 +109,8 @@ func (b *batch) plainLists() (heads, events, updates list, err error) {
 	return heads, events, updates, nil
 }
 
-// plainStatement does what takeHeads, appendEvents, appendFeed and updateExecutions do. What belongs to a head is found by its
-// place, without a join: nobody could tell the planner how many rows there will be.
+// plainStatement does what takeHeads, appendEvents, appendFeed and updateExecutions do. It finds the rows of a head by their places and not by a
+// join, because the planner cannot know how many rows there will be.
 func (b *batch) plainStatement() (string, []any, error) {
 	heads, events, updates, err := b.plainLists()
 	if err != nil {
@@ -123,7 +120,7 @@ func (b *batch) plainStatement() (string, []any, error) {
 	given, args := d.table("given", heads, nil)
 	said, args := d.columnsOf(events, "t.first : t.first + t.events - 1", args)
 	statement := `with ` + given + `,
-		v as (select given.*, 0 as ends, 0 as urgent, null::bigint as rung, null::bigint as until from given)` + d.lockHeads() + `,
+		v as (select given.*, 0 as ends, 0 as urgent, null::bigint as writes, null::bigint as until from given)` + d.lockHeads() + `,
 		taken (id, last, tenant, key, owner, events, first, moved) as (` + updateHeads + `, v.events, v.first, v.moved),
 		logged as (
 			insert into events (execution_id, seq, tenant_id, type, time_us, data)
@@ -142,7 +139,7 @@ func (b *batch) plainStatement() (string, []any, error) {
 	return statement + ` select id, last, tenant, key, owner from taken`, args, nil
 }
 
-// columnsOf renders the columns of a list one by one, each with the part of it that is wanted.
+// columnsOf renders a part of each column of a list.
 func (d *dialect) columnsOf(list list, part string, args []any) (string, []any) {
 	arrays, more := d.arrays(list, len(args))
 	for i := range arrays {
@@ -151,9 +148,9 @@ func (d *dialect) columnsOf(list list, part string, args []any) (string, []any) 
 	return strings.Join(arrays, ", "), append(args, more...)
 }
 
-// alone runs a statement that is a transaction by itself. ctx may interrupt it only before it is sent: a caller who gives up
-// does not make its outcome unknown. Neither does a server that has been restarted since its connection was last used: after
-// each restart the first batch would have an unknown outcome, and its sessions would be given up.
+// alone runs a statement that is a transaction by itself. ctx interrupts it only before it is sent, so that a caller who gives up does not leave
+// the commit unknown. It also checks the connection first: after each restart of the server the first commit would otherwise be unknown, and its
+// sessions would end.
 func (s *Store) alone(ctx context.Context, do func(ctx context.Context, conn *sql.Conn) error) (fault, error) {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {

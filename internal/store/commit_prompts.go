@@ -20,12 +20,10 @@ type standing struct {
 // admitPrompts refuses the prompts that the execution does not take.
 func (b *batch) admitPrompts() error {
 	var rows []row
-	prompts := map[domain.ExecutionID]int{}
 	for i, c := range b.live {
 		if c.Prompt == nil {
 			continue
 		}
-		prompts[c.Execution] = i
 		key, _ := c.Prompt.Idempotency.values()
 		rows = append(rows, row{i, []any{string(c.Execution), key}})
 	}
@@ -41,7 +39,7 @@ func (b *batch) admitPrompts() error {
 		return err
 	}
 	for _, s := range standings {
-		i := prompts[s.execution]
+		i := b.places[s.execution]
 		if why := s.refusal(&b.changes[i].Prompt.Prompt); why != nil {
 			b.refuse(i, why)
 		}
@@ -87,15 +85,10 @@ func (b *batch) movePrompts() error {
 			rows = append(rows, row{i, []any{text(string(prompt)), string(c.Execution), "discarded", nil}})
 		}
 	}
-	moved, err := b.run(`prompt text, execution text, state text, turn bigint`, rows, `
+	return b.writeRows(`prompt text, execution text, state text, turn bigint`, rows, stale("The prompt is not queued any more."), `
 		update prompts as p set state = v.state, turn = v.turn
 		from v where p.id = v.prompt and p.execution_id = v.execution and p.state = 'queued'
 		returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, moved, stale("The prompt is not queued any more."))
-	return nil
 }
 
 func (b *batch) queuePrompts() error {
@@ -123,25 +116,18 @@ func (b *batch) queuePrompts() error {
 		rows = append(rows, row{i, []any{text(string(p.ID)), head.tenant, string(c.Execution), head.lastSeq, text(p.Text),
 			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document, options}})
 	}
-	queued, err := b.run(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
-		created bigint, key text, body_hash bytea, edited bigint, document text, options text`, rows, `
+	return b.writeRows(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
+		created bigint, key text, body_hash bytea, edited bigint, document text, options text`, rows, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."), `
 		insert into prompts (id, tenant_id, execution_id, seq, text, when_busy, by, created_us, state, idempotency_key,
 			body_hash, edit_generation, edit_document, options)
 		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document, options
 		from v where true on conflict do nothing returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, queued, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."))
-	return nil
 }
 
 func editValues(e *domain.Edit) (generation, document any, err error) {
 	if e == nil {
 		return nil, nil, nil
 	}
-	if e.Document != nil {
-		document, err = encode(e.Document)
-	}
+	document, err = encodeOptional(e.Document)
 	return int64(e.Generation), document, err
 }

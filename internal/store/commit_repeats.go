@@ -6,8 +6,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// An answer and an acceptance may be repeated. What repeats one brings its events and records again, and they would tell of
-// something twice. So it is left out like a refused change, but without an error.
+// An answer and an acceptance may be repeated. The repetition brings its events and records again, and they must not be written twice. So it is
+// left out like a refused change, but without an error.
 
 // errDone says of a change that all of it was done before.
 var errDone = domain.Errorf(domain.CodeInternal, "the change has been made before")
@@ -28,7 +28,7 @@ func (b *batch) readRepeats(yield func(int, *Change) bool) {
 	}
 }
 
-// judge refuses a change where there is a reason. The head is as it now stands.
+// judge refuses a change if there is a reason. The head is the current one.
 func (b *batch) judge(i int, head takenHead, why error) {
 	if errors.Is(why, errDone) {
 		if b.written[i] { // numbers that nothing gets
@@ -41,7 +41,7 @@ func (b *batch) judge(i int, head takenHead, why error) {
 	}
 }
 
-// acceptRepeats turns repeated requests into successes, when nothing of them can be written any more.
+// acceptRepeats turns repeated requests into successes, after everything is written.
 func (b *batch) acceptRepeats() {
 	for i, result := range b.results {
 		if before, ok := errors.AsType[done](result.Err); ok {

@@ -4,21 +4,19 @@ import (
 	"signoff/internal/domain"
 )
 
-// promised holds the accepted prompts and blocks of an execution that is about to rest or to end.
+// promised is what clients were promised of an execution that is about to become idle or to end.
 type promised struct {
 	execution domain.ExecutionID
-	queued    bool // a prompt of theirs is taken in
-	accepted  bool // their blocks are taken
+	queued    bool // a prompt waits
+	accepted  bool // its blocks were accepted
 }
 
-// refuseLosses refuses to let an execution rest or end as long as a prompt waits, and to let it end without knowing that its
-// blocks were accepted. What came in while its driver made up its mind would be acknowledged, and then forgotten or overruled.
+// refuseLosses refuses to let an execution become idle or end while a prompt waits, and to let it end if its driver does not know that its blocks were
+// accepted: a client whose request was acknowledged meanwhile would lose it.
 func (b *batch) refuseLosses() error {
 	var rows []row
-	resting := map[domain.ExecutionID]int{}
 	for i, c := range b.live {
 		if u := c.Update; u != nil && c.Create == nil && rests(u.Status) {
-			resting[c.Execution] = i
 			rows = append(rows, row{i, []any{string(c.Execution)}})
 		}
 	}
@@ -32,7 +30,7 @@ func (b *batch) refuseLosses() error {
 		return err
 	}
 	for _, p := range promises {
-		i := resting[p.execution]
+		i := b.places[p.execution]
 		if why := p.refusal(b.changes[i].Update); why != nil {
 			b.refuse(i, why)
 		}

@@ -65,12 +65,7 @@ func (b *batch) rememberRules() error {
 			rows = append(rows, row{i, append(values, b.heads[c.Execution].tenant)})
 		}
 	}
-	remembered, err := b.run(ruleList, rows, insertRules)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, remembered, errRuleTaken)
-	return nil
+	return b.writeRows(ruleList, rows, errRuleTaken, insertRules)
 }
 
 // countHits counts every decision: parallel calls that one rule allows may be in one change. Rules for all of a tenant are hit by many executions at once, so they are

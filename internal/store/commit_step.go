@@ -6,8 +6,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// takeHeads is the heart: one update checks the epoch, hands out the sequence numbers and holds the row until the
-// transaction ends, so that nobody else gets numbers in between.
+// takeHeads checks the epoch, hands out the sequence numbers and locks the row until the transaction ends, in one update: nobody else gets
+// numbers in between.
 func (b *batch) takeHeads() error {
 	var rows []row
 	for i, c := range b.live {
@@ -28,7 +28,7 @@ func (b *batch) takeHeads() error {
 
 func (b *batch) takeSome(rows []row) error {
 	given := list{columns: columns(`id text, driver bigint, events bigint, progress bigint, ends bigint, urgent bigint,
-		rung bigint, until bigint`)}
+		writes bigint, until bigint`)}
 	for _, row := range rows {
 		given.rows = append(given.rows, row.values)
 	}
@@ -46,7 +46,7 @@ func (b *batch) takeSome(rows []row) error {
 	return nil
 }
 
-// lockHeads goes on behind `with v (…) as (…)`, where a row of v says what a change does to its head.
+// lockHeads continues `with v (…) as (…)`. A row of v says what a change does to its head.
 func (d *dialect) lockHeads() string {
 	return `, locked as (
 			select v.* from v join execution_heads on execution_id = v.id
@@ -66,10 +66,10 @@ const updateHeads = `
 			queued_us = case when v.ends = 0 then h.queued_us end,
 			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
-		where h.execution_id = v.id and (v.driver = 0 and h.deleted_us is null or v.driver = h.epoch) and (v.rung is null or v.rung = h.bell) and h.ended = 0
+		where h.execution_id = v.id and (v.driver = 0 and h.deleted_us is null or v.driver = h.epoch) and (v.writes is null or v.writes = h.bell) and h.ended = 0
 		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`
 
-// takenRow is a head that was taken, and whose it is.
+// takenRow is a head that was taken, with its execution.
 type takenRow struct {
 	execution domain.ExecutionID
 	takenHead
@@ -98,7 +98,7 @@ func eventValues(event *domain.Event) []any {
 	return []any{text(string(event.Type)), event.Time.UnixMicro(), string(eventToRow(event.Type, event.Data))}
 }
 
-// insert is run for a statement that cannot pass a row over, and so returns nothing.
+// insert is run for a statement that writes every row, and so returns nothing.
 func (b *batch) insert(spec string, rows []row, statement string) error {
 	given := list{columns: columns(spec)}
 	for part := range b.store.dialect.parts(rows) {
@@ -126,12 +126,7 @@ func (b *batch) updateExecutions() error {
 		}
 		rows = append(rows, row{i, values})
 	}
-	updated, err := b.run(updateSpec, rows, updateExecutions+` from v`+whereNotEnded+` returning id`)
-	if err != nil {
-		return err
-	}
-	b.settle(rows, updated, stale("The execution has ended."))
-	return nil
+	return b.writeRows(updateSpec, rows, stale("The execution has ended."), updateExecutions+` from v`+whereNotEnded+` returning id`)
 }
 
 const updateSpec = `target text, status text, turn bigint, rounds bigint, usage text, output text, ends bigint, ended bigint,
@@ -150,7 +145,7 @@ const updateExecutions = `
 			cause = case when v.status is null then e.cause else v.cause end,
 			updated_us = now_us()`
 
-// whereNotEnded: the head has already refused what comes after the end; asked again here, because this is the rule of the row.
+// whereNotEnded repeats for the row what its head has already checked: nothing is written after the end.
 const whereNotEnded = ` where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')`
 
 func updateValues(c *Change) ([]any, error) {
@@ -163,18 +158,11 @@ func updateValues(c *Change) ([]any, error) {
 	if u.Turn != 0 || u.Rounds != 0 {
 		values[3] = int64(u.Rounds)
 	}
-	var err error
-	if u.Usage != nil {
-		if values[4], err = encode(u.Usage); err != nil {
-			return nil, err
-		}
+	usage, err := encodeOptional(u.Usage)
+	if values[4] = usage; u.Output == nil || err != nil {
+		return values, err
 	}
-	if u.Output != nil {
-		output, err := encode(u.Output)
-		if err != nil {
-			return nil, err
-		}
-		values[5] = outputToRow(output)
-	}
-	return values, nil
+	output, err := encode(u.Output)
+	values[5] = outputToRow(output)
+	return values, err
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"context"
 	"encoding/base64"
 	"strconv"
 	"strings"
@@ -60,11 +61,34 @@ func parseCursor(list, opaque string) (cursor, error) {
 	return c, nil
 }
 
-// page cuts items, which were read with one more than limit, and puts the cursor of the last one kept.
-func page[T any](items []T, limit int, place func(T) cursor) Page[T] {
-	if len(items) <= limit {
-		return Page[T]{Items: items}
+// listing is a list that is read page by page.
+type listing[T any] struct {
+	name  string // in cursors and errors
+	place string // the columns of time and id that order it
+	desc  bool   // the newest first
+	scan  func(scanner) (T, error)
+	of    func(T) (us int64, id string) // the place of an item
+}
+
+// page reads the items behind a cursor that the conditions choose, and one more to see whether a page follows.
+func (l listing[T]) page(ctx context.Context, s *Store, selectFrom string, where conditions, after string, limit int) (Page[T], error) {
+	compare, order := ">", l.place
+	if l.desc {
+		compare, order = "<", strings.ReplaceAll(l.place, ",", " desc,")+" desc"
 	}
-	items = items[:limit]
-	return Page[T]{Items: items, Next: place(items[limit-1]).String()}
+	if after != "" {
+		c, err := parseCursor(l.name, after)
+		if err != nil {
+			return Page[T]{}, err
+		}
+		where.add(`(`+l.place+`) `+compare+` ($%d, $%d)`, c.us, c.id)
+	}
+	limit = pageLimit(limit)
+	where.add(`true order by `+order+` limit $%d`, limit+1)
+	items, err := selectAll(ctx, s, "list "+l.name, l.scan, selectFrom+` where `+where.String(), where.args...)
+	if len(items) <= limit {
+		return Page[T]{Items: items}, err
+	}
+	us, id := l.of(items[limit-1])
+	return Page[T]{Items: items[:limit], Next: cursor{l.name, us, id}.String()}, nil
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"math"
 
 	"signoff/internal/domain"
 )
@@ -16,33 +15,13 @@ func (s *Store) DebugPage(
 	if limit <= 0 {
 		return nil, nil
 	}
-	left, newest := maxBytes, int64(math.MaxInt64)
-	within := func(row scanner) (domain.DebugMessage, error) {
-		m, err := scanDebug(row)
-		if err != nil {
-			return m, err
-		}
-		if m.N <= newest { // the first row, also of a reading that is done again
-			left = maxBytes
-		} else if len(m.Message) > left {
-			return m, errEnough
-		}
-		newest = m.N
-		left -= len(m.Message)
-		return m, nil
+	scan := func(row scanner) (m domain.DebugMessage, err error) {
+		var us int64
+		err = row.Scan(&m.N, &us, &m.Direction, &m.Message, &m.Bytes)
+		m.Time = timeOf(us)
+		return m, err
 	}
-	messages, err := collect(ctx, s.read, within, `
+	return selectBounded(ctx, s, "read raw messages", scan, func(m domain.DebugMessage) int { return len(m.Message) }, maxBytes, `
 		select n, time_us, direction, message, bytes from debug_messages
 		where execution_id = $1 and n > $2 order by n limit $3`, text(string(id)), after, limit)
-	if err != nil {
-		return nil, s.failed("read raw messages", err)
-	}
-	return messages, nil
-}
-
-func scanDebug(row scanner) (m domain.DebugMessage, err error) {
-	var us int64
-	err = row.Scan(&m.N, &us, &m.Direction, &m.Message, &m.Bytes)
-	m.Time = timeOf(us)
-	return m, err
 }

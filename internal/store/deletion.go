@@ -13,7 +13,7 @@ import (
 // to it. One that has not ended is asked to cancel by the actor of record, which goes to the audit. [Store.Remove] removes its rows
 // afterwards, portion by portion.
 //
-// Deleted again it is no error, and nothing is written; once its rows are gone it is not found.
+// Deleting it again is no error and writes nothing; once its rows are gone it is not found.
 func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error {
 	request := CancelRequest{Reason: "deleted"}
 	if record.Actor != nil {
@@ -24,7 +24,7 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.Ex
 		return err
 	}
 	return s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {
-		deleted, err := one(ctx, tx, func(row scanner) (deleted bool, err error) { return deleted, row.Scan(&deleted) }, `
+		deleted, err := one(ctx, tx, scanValue[bool], `
 			select deleted_us is not null from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
 			text(string(id)), text(string(tenant)))
 		if err = s.found(err, "execution"); err != nil || deleted {
@@ -54,21 +54,17 @@ type Deleted struct {
 
 // Deleted returns up to limit executions of all tenants that are deleted and of which rows are left, those that have ended first.
 func (s *Store) Deleted(ctx context.Context, limit int) ([]Deleted, error) {
-	left, err := collect(ctx, s.read, func(row scanner) (d Deleted, err error) { return d, row.Scan(&d.Execution, &d.Ended) }, `
+	return selectAll(ctx, s, "read what is deleted", func(row scanner) (d Deleted, err error) { return d, row.Scan(&d.Execution, &d.Ended) }, `
 		select execution_id, ended = 1 from execution_heads where deleted_us is not null
 		order by ended desc, deleted_us, execution_id limit $1`, limit)
-	if err != nil {
-		return nil, s.failed("read what is deleted", err)
-	}
-	return left, nil
 }
 
 // RemovedAtOnce is how many rows one call of [Store.Remove] removes at most, but for those that belong to the row of the execution itself.
 // SQLite has one writer: all others wait for so many rows, and not for a log of a million events.
 const RemovedAtOnce = 1000
 
-// belongings are the tables with rows of an execution of which there may be many, beside its events, and what tells their rows apart. The
-// rows that are left when those are gone go with that of the execution.
+// belongings are the tables that may have many rows of one execution, beside its events, each with the key of a row. All other rows are deleted
+// with that of the execution.
 var belongings = []struct{ table, key string }{
 	{"item_folds", "execution_id"}, // before its rows: who reads on finds that they count no more
 	{"item_rows", "place"},

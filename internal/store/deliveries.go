@@ -74,21 +74,16 @@ func (s *Store) Deliveries(
 	if state != "" {
 		where.add(`state = $%d`, string(state))
 	}
-	if after != "" {
-		place, err := parseCursor("deliveries", after)
-		if err != nil {
-			return Page[Delivery]{}, err
-		}
-		where.add(`(created_us, id) < ($%d, $%d)`, place.us, place.id)
-	}
-	limit = pageLimit(limit)
-	where.add(`true order by created_us desc, id desc limit $%d`, limit+1)
-	items, err := collect(ctx, s.read, scanDelivery, `select `+deliveryColumns+` from webhook_deliveries where `+where.String(), where.args...)
+	found, err := deliveryList.page(ctx, s, `select `+deliveryColumns+` from webhook_deliveries`, where, after, limit)
 	if err != nil {
-		return Page[Delivery]{}, s.failed("list deliveries", err)
+		return found, err
 	}
-	found := page(items, limit, func(d Delivery) cursor { return cursor{"deliveries", d.Created.UnixMicro(), d.ID} })
 	return found, s.addAttempts(ctx, webhook, found.Items)
+}
+
+var deliveryList = listing[Delivery]{
+	name: "deliveries", place: "created_us, id", desc: true, scan: scanDelivery,
+	of: func(d Delivery) (int64, string) { return d.Created.UnixMicro(), d.ID },
 }
 
 // placedAttempt is an attempt, and whose it is.
@@ -139,7 +134,7 @@ func (s *Store) AddDelivery(ctx context.Context, d Delivery) error {
 }
 
 // Redeliver lets a delivery begin anew, whatever became of it and appends the audit record. One that is being sent at the moment is sent twice:
-// Before, which each redelivery of a claimed one moves on, tells the attempt under way that it does not count any more.
+// each redelivery moves Before on, so that the attempt under way does not count any more.
 func (s *Store) Redeliver(ctx context.Context, tenant domain.TenantID, webhook, id string, record domain.AuditRecord) (Delivery, error) {
 	var d Delivery
 	err := s.onWebhook(ctx, "redeliver", tenant, webhook, record, func(tx *sql.Tx) (err error) {
@@ -162,19 +157,11 @@ type DueWebhook struct {
 	Tenant domain.TenantID
 }
 
-func scanDueWebhook(row scanner) (w DueWebhook, err error) {
-	return w, row.Scan(&w.ID, &w.Tenant)
-}
-
 // DueWebhooks are those to whom something is to be sent now.
 func (s *Store) DueWebhooks(ctx context.Context) ([]DueWebhook, error) {
-	due, err := collect(ctx, s.read, scanDueWebhook, `
+	return selectAll(ctx, s, "read which webhooks are due", func(row scanner) (w DueWebhook, err error) { return w, row.Scan(&w.ID, &w.Tenant) }, `
 		select w.id, w.tenant_id from webhooks w where w.disabled_us is null and exists (
 			select 1 from webhook_deliveries d where d.webhook_id = w.id and d.state = 'pending' and d.due_us <= now_us())`)
-	if err != nil {
-		return nil, s.failed("read which webhooks are due", err)
-	}
-	return due, nil
 }
 
 // ClaimDeliveries begins an attempt of up to limit due deliveries of a webhook, the oldest first. Two callers never get the
@@ -217,7 +204,7 @@ type Attempted struct {
 func (s *Store) FinishAttempt(ctx context.Context, a Attempted) error {
 	d := a.Delivery
 	return s.transact(ctx, "keep an attempt", func(tx *sql.Tx) error {
-		kept, err := collect(ctx, tx, scanText, `
+		kept, err := collect(ctx, tx, scanValue[string], `
 			update webhook_deliveries set
 				state = case when state = 'pending' and before = $6 and ($3 = 'delivered' or attempts = $4) then $3 else state end,
 				due_us = case when state = 'pending' and before = $6 and attempts = $4 then now_us() + $5 else due_us end

@@ -16,14 +16,14 @@ type dialect struct {
 	// rows renders a list as a select or values clause, with placeholders from behind the first so many on.
 	rows func(list list, behind int) (string, []any)
 
-	// bite is how many rows of a batch a statement is to take at once, out of so many that are left.
+	// bite is how many of the remaining rows of a batch one statement takes.
 	bite func(rows int) int
 
 	// arrays renders the columns of a list as arrays, with placeholders as in rows. It is nil for an engine that has none. The
 	// one that has them also writes in with clauses, so that one statement can be a whole batch: see batch.commitPlain.
 	arrays func(list list, behind int) ([]string, []any)
 
-	// alive tells of a connection that is lost before anything is sent over it. It comes with arrays.
+	// alive fails for a lost connection, before anything is sent over it. It comes with arrays.
 	alive func(conn *sql.Conn) error
 
 	// lock and skipLocked end a select that locks its rows, and that passes over locked ones; share ends one that only keeps them from
@@ -33,7 +33,7 @@ type dialect struct {
 	// once runs do in a transaction that is committed, or rolled back where do or the commit fails.
 	once func(s *Store, ctx context.Context, do func(transaction) error) (fault, error)
 
-	// fault tells what an error of the driver means.
+	// fault classifies an error of the driver.
 	fault func(err error, committing bool) fault
 
 	// noTable reports whether err says that the table is not there.

@@ -24,23 +24,10 @@ func (s *Store) EventPage(ctx context.Context, id domain.ExecutionID, after int6
 	after = max(after, 0)
 	// A log has no holes, so a limit is a bound on seq: however the planner reads it, it reads no row too many.
 	last := after + min(int64(limit), math.MaxInt64-after)
-	left := bytes
-	within := func(row scanner) (domain.Event, error) {
-		event, err := scanEvent(row)
-		if err != nil {
-			return event, err
-		}
-		if event.Seq == after+1 { // the first row, also of a reading that is done again
-			left = bytes
-		} else if len(event.Data) > left {
-			return event, errEnough
-		}
-		left -= len(event.Data)
-		return event, nil
-	}
-	events, err := collect(ctx, s.read, within, selectEvents, text(string(id)), after, last)
+	events, err := selectBounded(ctx, s, "read events", scanEvent, func(e domain.Event) int { return len(e.Data) }, bytes,
+		selectEvents, text(string(id)), after, last)
 	if err != nil {
-		return nil, s.failed("read events", err)
+		return nil, err
 	}
 	if len(events) > 0 && events[0].Seq != after+1 { // the execution is deleted, and its first events are gone already
 		return nil, notFound("execution")

@@ -106,53 +106,29 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	if filter.Agent != "" {
 		where.add(`e.agent = $%d`, text(filter.Agent))
 	}
-	if filter.Cursor != "" {
-		after, err := parseCursor("executions", filter.Cursor)
-		if err != nil {
-			return Page[domain.Execution]{}, err
-		}
-		where.add(`(e.created_us, e.id) < ($%d, $%d)`, after.us, after.id)
-	}
-	limit := pageLimit(filter.Limit)
-	where.add(`true order by e.created_us desc, e.id desc limit $%d`, limit+1)
-	items, err := collect(ctx, s.read, scanExecution,
-		`select `+executionColumns+executionTables+`where `+where.String(), where.args...)
-	if err != nil {
-		return Page[domain.Execution]{}, s.failed("list executions", err)
-	}
-	return page(items, limit, func(e domain.Execution) cursor {
-		return cursor{"executions", e.Created.UnixMicro(), string(e.ID)}
-	}), nil
+	return executionList.page(ctx, s, `select `+executionColumns+executionTables, where, filter.Cursor, filter.Limit)
+}
+
+var executionList = listing[domain.Execution]{
+	name: "executions", place: "e.created_us, e.id", desc: true, scan: scanExecution,
+	of: func(e domain.Execution) (int64, string) { return e.Created.UnixMicro(), string(e.ID) },
 }
 
 // LiveAt returns the executions at a place that have not ended, and whose blocks were not accepted, the oldest first: in the order
 // of the database's clock, as that of a replica that is ahead would make the newest of all that it creates. Nobody but who creates
 // one there sees to it that they do not stay many.
 func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error) {
-	live, err := collect(ctx, s.read, func(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }, `
+	return selectAll(ctx, s, "list the executions at a place", scanValue[domain.ExecutionID], `
 		select id`+executionTables+`where e.tenant_id = $1 and place = $2 and ended_us is null and `+kept+`
 			and not exists (select 1 from generations g where g.execution_id = e.id and g.state = 'accepted')
 		order by placed_us, id`,
 		text(string(tenant)), text(place))
-	if err != nil {
-		return nil, s.failed("list the executions at a place", err)
-	}
-	return live, nil
 }
 
-// lockHead keeps others from writing to an execution, or deleting it, until tx ends. One of another tenant, or that was deleted, is not found.
-func (s *Store) lockHead(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID) (ended bool, err error) {
-	ended, err = one(ctx, tx, func(row scanner) (ended bool, err error) {
-		return ended, row.Scan(&ended)
-	}, `select ended = 1 from execution_heads h where execution_id = $1 and tenant_id = $2 and `+kept+s.dialect.lock,
-		text(string(id)), text(string(tenant)))
-	return ended, s.found(err, "execution")
-}
-
-// lockDriven is lockHead for a writer under an epoch, and asks of it what takeHeads asks of a change: nobody else can claim
-// the execution until tx ends.
+// lockDriven locks the head of an execution for a writer under an epoch, with the conditions of takeHeads: nobody else can acquire the
+// execution until tx ends.
 func (s *Store) lockDriven(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID, epoch int64) error {
-	_, err := one(ctx, tx, scanText, `select execution_id from execution_heads
+	_, err := one(ctx, tx, scanValue[string], `select execution_id from execution_heads
 		where execution_id = $1 and tenant_id = $2 and epoch = $3 and ended = 0`+s.dialect.lock,
 		text(string(id)), text(string(tenant)), epoch)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -24,7 +24,7 @@ func (s *Store) Through(db *sql.DB) (undo func()) {
 	return func() { s.read, s.write = read, write }
 }
 
-// ListenTo has the ear hear another database, as little as one behind a pooler hears.
+// ListenTo lets the listener listen to another database, where it receives as little as behind a pooler.
 func (s *Store) ListenTo(database string) {
 	s.listener.settings = s.listener.settings.Copy()
 	s.listener.settings.Database = database

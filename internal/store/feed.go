@@ -3,8 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
-	"math"
 
 	"signoff/internal/domain"
 )
@@ -18,10 +16,9 @@ type FeedEvent struct {
 // FeedPage is a piece of the feed.
 type FeedPage struct {
 	Events []FeedEvent
-	// More tells that there may be more than the page has: it ends where it does because of its bounds, or because something was
-	// deleted while it was read.
+	// More: there may be more events. The page ends at one of its bounds, or an execution was deleted while it was read.
 	More bool
-	// Later tells that changes are written which no page may have yet: who has everything asks again soon.
+	// Later: changes are written that no page may have yet. A reader who has everything asks again soon.
 	Later bool
 }
 
@@ -70,7 +67,7 @@ func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after Feed
 	if err != nil {
 		return page, false, err
 	}
-	end := changes[0] // which every row tells
+	end := changes[0] // every row has it
 	if after.Key >= end.endKey || after.Position > end.endPosition {
 		return page, false, domain.Errorf(domain.CodeCursorBeyondHead,
 			"The merged stream does not reach that far; there is no such place to go on from.")
@@ -136,47 +133,27 @@ func (s *Store) feedEvents(ctx context.Context, places [][]any, bytes int) ([]Fe
 	if len(places) == 0 {
 		return nil, nil
 	}
-	left, last := bytes, FeedCursor{Key: math.MaxInt64}
-	within := func(row scanner) (FeedEvent, error) {
-		event, err := scanFeedEvent(row)
-		switch {
-		case err != nil:
-			return event, err
-		case event.Cursor.Compare(last) <= 0: // the first row, also of a reading that is done again
-			left = bytes
-		case len(event.Data) > left:
-			return event, errEnough
-		}
-		left -= len(event.Data)
-		last = event.Cursor
-		return event, nil
+	scan := func(row scanner) (e FeedEvent, err error) {
+		e.Event, err = scanEvent(scanFirst{scanFirst{row, &e.Cursor.Key}, &e.Cursor.Position})
+		e.Cursor.Seq = e.Seq
+		return e, err
 	}
 	with, args := s.dialect.with(list{columns(`key bigint, position bigint, id text, seq bigint`), places})
-	return collect(ctx, s.read, within, with+`
+	return selectBounded(ctx, s, "read the feed", scan, func(e FeedEvent) int { return len(e.Data) }, bytes, with+`
 		select v.key, v.position, e.execution_id, e.seq, e.type, e.time_us, e.data
 		from v cross join events e where e.execution_id = v.id and e.seq = v.seq
 		order by v.key, v.position, v.seq`, args...)
 }
 
-func scanFeedEvent(row scanner) (e FeedEvent, err error) {
-	e.Event, err = scanEvent(scanFirst{scanFirst{row, &e.Cursor.Key}, &e.Cursor.Position})
-	e.Cursor.Seq = e.Seq
-	return e, err
-}
-
 // FeedHead returns the cursor of the newest event that a page may have, to go on from there: what is written from now on
 // lies behind it. Without any event it is the zero value.
 func (s *Store) FeedHead(ctx context.Context, tenant domain.TenantID) (FeedCursor, error) {
-	head, err := one(ctx, s.read, func(row scanner) (c FeedCursor, err error) {
+	return selectFirst(ctx, s, "read the end of the feed", func(row scanner) (c FeedCursor, err error) {
 		return c, row.Scan(&c.Key, &c.Position, &c.Seq)
 	}, `
 		select key, position, last_seq from feed
 		where tenant_id = $1 and key < (select key from feed_end)
 		order by key desc, position desc limit 1`, text(string(tenant)))
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return FeedCursor{}, s.failed("read the end of the feed", err)
-	}
-	return head, nil
 }
 
 // adoptFeed gives what was written under the numbers of another server a key of this one. Where a dump was restored, the

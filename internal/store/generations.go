@@ -3,35 +3,25 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"signoff/internal/domain"
 )
 
 // Generations returns all generations of an execution, by number. One of another tenant has none.
 func (s *Store) Generations(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.Generation, error) {
-	all, err := collect(ctx, s.read, scanGeneration, `
+	return selectAll(ctx, s, "read generations", scanGeneration, `
 		select blocks, `+generationColumns+` from generations
 		where execution_id = $1 and tenant_id = $2 order by number`, text(string(execution)), text(string(tenant)))
-	if err != nil {
-		return nil, s.failed("read generations", err)
-	}
-	return all, nil
 }
 
 // NewestGeneration returns the generation of an execution with the highest number, without its blocks; nil where there is none.
 // It is for those who show many executions, or one often: they would read all blocks to leave them out.
 func (s *Store) NewestGeneration(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) (*domain.Generation, error) {
-	newest, err := one(ctx, s.read, scanGenerationHead, `
-		select `+generationColumns+` from generations
+	return selectFirst(ctx, s, "read the newest generation", func(row scanner) (*domain.Generation, error) {
+		newest, err := scanGenerationHead(row)
+		return &newest, err
+	}, `select `+generationColumns+` from generations
 		where execution_id = $1 and tenant_id = $2 order by number desc limit 1`, text(string(execution)), text(string(tenant)))
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
-	case err != nil:
-		return nil, s.failed("read the newest generation", err)
-	}
-	return &newest, nil
 }
 
 const generationColumns = `execution_id, number, state, turn, call_id, document_revision, created_us, decided_us, by`

@@ -79,10 +79,10 @@ func (s *Store) ChangedHeads(ctx context.Context, known []KnownHead) ([]ChangedH
 
 func scanChangedHead(row scanner) (ChangedHead, error) {
 	var (
-		news  ChangedHead
+		head  ChangedHead
 		owner sql.NullString
 	)
-	err := row.Scan(&news.Place, &news.Gone, &news.Execution, &news.LastSeq, &news.Epoch, &owner, &news.ForeignWrites, &news.Terminal, &news.Deleted)
-	news.Owner = ReplicaID(owner.String)
-	return news, err
+	err := row.Scan(&head.Place, &head.Gone, &head.Execution, &head.LastSeq, &head.Epoch, &owner, &head.ForeignWrites, &head.Terminal, &head.Deleted)
+	head.Owner = ReplicaID(owner.String)
+	return head, err
 }

@@ -9,14 +9,10 @@ import (
 // ClientCallPage returns calls that the client was asked to run, in the order of asking, from behind the call after on,
 // whatever has become of them. It asks for no tenant: the caller has read the execution.
 func (s *Store) ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error) {
-	calls, err := collect(ctx, s.read, scanClientCall, `
+	return selectAll(ctx, s, "read the client's calls", scanClientCall, `
 		select execution_id, call_id, tool, arguments, state, asked_us, expires_us, answer from client_calls
 		where execution_id = $1 and n > coalesce((select n from client_calls where execution_id = $1 and call_id = $2), 0)
 		order by n limit $3`, text(string(execution)), text(after), limit)
-	if err != nil {
-		return nil, s.failed("read the client's calls", err)
-	}
-	return calls, nil
 }
 
 // PromptPage returns prompts in the order of their turns, from behind the prompt after on, whatever has become of them.

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"slices"
 
 	"signoff/internal/domain"
@@ -15,13 +14,9 @@ import (
 
 // ItemFold returns how far the items of an execution are stored. It asks for no tenant: the caller has read the execution.
 func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.ItemFold, error) {
-	fold, err := one(ctx, s.read, func(row scanner) (f domain.ItemFold, err error) {
+	return selectFirst(ctx, s, "read how far items are stored", func(row scanner) (f domain.ItemFold, err error) {
 		return f, row.Scan(&f.Version, &f.Seq, &f.Items, (*[]byte)(&f.State))
 	}, `select version, seq, items, state from item_folds where execution_id = $1`, text(string(id)))
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return fold, s.failed("read how far items are stored", err)
-	}
-	return fold, nil
 }
 
 // ItemRows returns the rows with places of from on and below to. It ends before the row that would bring their states over so
@@ -30,22 +25,9 @@ func (s *Store) ItemRows(ctx context.Context, id domain.ExecutionID, from, to in
 	if from >= to {
 		return nil, nil
 	}
-	left := bytes
-	rows, err := collect(ctx, s.read, func(row scanner) (domain.ItemRow, error) {
-		found, err := scanItemRow(row)
-		if found.Place == from { // the first row, also of a reading that is done again
-			left = bytes
-		} else if err == nil && len(found.State) > left {
-			return found, errEnough
-		}
-		left -= len(found.State)
-		return found, err
-	}, `select place, key, state from item_rows where execution_id = $1 and place >= $2 and place < $3 order by place`,
-		text(string(id)), from, to)
-	if err != nil {
-		return nil, s.failed("read items", err)
-	}
-	return rows, nil
+	return selectBounded(ctx, s, "read items", func(row scanner) (domain.ItemRow, error) { return scanItemRow(row) },
+		func(row domain.ItemRow) int { return len(row.State) }, bytes,
+		`select place, key, state from item_rows where execution_id = $1 and place >= $2 and place < $3 order by place`, text(string(id)), from, to)
 }
 
 // ItemRowsOf returns the rows with a place below to that have one of the keys: all of the first key, then all of the next one, each by
@@ -93,7 +75,7 @@ func (s *Store) SaveItems(ctx context.Context, id domain.ExecutionID, before, af
 	err = s.transact(ctx, "store items", func(tx *sql.Tx) error {
 		saved = false
 		// Nobody can remove the execution until this is over. What its driver writes does not wait for it.
-		tenant, err := one(ctx, tx, scanText, `select tenant_id from execution_heads where execution_id = $1 and deleted_us is null`+s.dialect.share,
+		tenant, err := one(ctx, tx, scanValue[string], `select tenant_id from execution_heads where execution_id = $1 and deleted_us is null`+s.dialect.share,
 			text(string(id)))
 		if err != nil {
 			return s.found(err, "execution")

@@ -56,12 +56,8 @@ func (s *Store) CreateKey(ctx context.Context, key Key) error {
 
 // Keys lists the keys of a tenant, the oldest first, also those that do not hold any more.
 func (s *Store) Keys(ctx context.Context, tenant domain.TenantID) ([]Key, error) {
-	keys, err := collect(ctx, s.read, scanKey,
+	return selectAll(ctx, s, "list keys", scanKey,
 		`select `+keyColumns+` from api_keys where tenant_id = $1 order by created_us, id`, text(string(tenant)))
-	if err != nil {
-		return nil, s.failed("list keys", err)
-	}
-	return keys, nil
 }
 
 // KeyByID finds the key that a request names, of whatever tenant, also one that does not hold any more.
@@ -72,7 +68,7 @@ func (s *Store) KeyByID(ctx context.Context, id string) (Key, error) {
 
 // HasKeys reports whether any key was ever created.
 func (s *Store) HasKeys(ctx context.Context) (bool, error) {
-	some, err := collect(ctx, s.read, scanText, `select id from api_keys limit 1`)
+	some, err := collect(ctx, s.read, scanValue[string], `select id from api_keys limit 1`)
 	if err != nil {
 		return false, s.failed("look for keys", err)
 	}

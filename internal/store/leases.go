@@ -63,16 +63,13 @@ const setAsideBatch = 1000
 func (s *Store) setAside(ctx context.Context, replica ReplicaID) error {
 	const found = `select h.execution_id, h.recoveries from execution_heads h where ` + orphaned
 	for {
-		some, err := collect(ctx, s.read, scanOrphaned, found+` limit 1`)
-		if err != nil {
-			return s.failed("look for what was lost", err)
-		}
-		if len(some) == 0 {
-			return nil
+		some, err := selectAll(ctx, s, "look for orphaned executions", scanOrphaned, found+` limit 1`)
+		if err != nil || len(some) == 0 {
+			return err
 		}
 		n := 0
 		failpoint.Hit(failpoint.BeforeSetAside)
-		err = s.transact(ctx, "set aside what was lost", func(tx *sql.Tx) error {
+		err = s.transact(ctx, "set orphaned executions aside", func(tx *sql.Tx) error {
 			all, err := collect(ctx, tx, scanOrphaned, found+` and exists (select 1 from replicas me where me.id = $1 and me.lease_until_us > now_us())
 				order by h.owner limit `+strconv.Itoa(setAsideBatch)+s.dialect.skipLocked, text(string(replica)))
 			if n = len(all); err != nil || n == 0 {
@@ -121,24 +118,19 @@ func (s *Store) AcquireQueued(
 		has.rows = append(has.rows, []any{text(string(tenant)), int64(n)})
 	}
 	with, args := s.dialect.with(has)
-	next, err := collect(ctx, s.read, scanExecutionID, with+`
+	next, err := selectAll(ctx, s, "read the queue", scanValue[domain.ExecutionID], with+`
 		select execution_id from (
 			select h.execution_id, h.queued_us, coalesce(v.live, 0) +
 				row_number() over (partition by h.tenant_id order by h.queued_us, h.execution_id) as turn
 			from execution_heads h left join v on v.tenant = h.tenant_id where h.queued_us is not null) waiting
 		where turn <= `+strconv.Itoa(each)+`
 		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
-	if err != nil {
-		return nil, s.failed("read the queue", err)
-	}
-	if len(next) == 0 {
-		return nil, nil
+	if err != nil || len(next) == 0 {
+		return nil, err
 	}
 	which := `h.ended = 0 and h.owner is null and h.queued_us is not null and h.execution_id in (select id from v)`
 	return s.acquire(ctx, replica, which, asKeyed, limit, next...)
 }
-
-func scanExecutionID(row scanner) (id domain.ExecutionID, err error) { return id, row.Scan(&id) }
 
 // The order in which a claim chooses. Where there are no ids it is that of the index execution_heads_due: for any other Postgres, which
 // thinks that a third of all is due, goes through a hundred thousand parked rows until it has found its limit.
@@ -160,7 +152,7 @@ func (s *Store) acquire(
 	with, args := s.dialect.with(given)
 	failpoint.Hit(failpoint.BeforeAcquire)
 	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
-		won, err := collect(ctx, tx, scanText, with+`, chosen as materialized (
+		won, err := collect(ctx, tx, scanValue[string], with+`, chosen as materialized (
 				select h.execution_id from execution_heads h where `+which+`
 				order by `+order+` limit `+strconv.Itoa(limit)+s.dialect.skipLocked+`)
 			update execution_heads as h set
@@ -186,28 +178,22 @@ func (s *Store) acquired(ctx context.Context, tx *sql.Tx, ids []string) ([]Acqui
 		won.rows = append(won.rows, []any{id})
 	}
 	with, args := s.dialect.with(won)
-	return collect(ctx, tx, scanAcquired,
-		with+` select h.epoch, h.bell, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
-}
-
-func scanAcquired(row scanner) (c Acquired, err error) {
-	c.Execution, err = scanExecution(scanFirst{scanFirst{row, &c.Epoch}, &c.ForeignWrites})
-	return c, err
+	return collect(ctx, tx, func(row scanner) (a Acquired, err error) {
+		a.Execution, err = scanExecution(scanFirst{scanFirst{row, &a.Epoch}, &a.ForeignWrites})
+		return a, err
+	}, with+` select h.epoch, h.bell, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
 }
 
 // Owned returns the executions of a replica with their epochs. After a [Store.Acquire] or a creation with an unknown outcome it shows the
 // result: an execution whose owner does not know of it would wait as long as the owner lives.
 func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.ExecutionID]int64, error) {
-	heads, err := collect(ctx, s.read, scanHead,
+	heads, err := selectAll(ctx, s, "read the executions of a replica", scanHead,
 		`select `+headColumns+` from execution_heads h where h.ended = 0 and h.owner = $1`, text(string(replica)))
-	if err != nil {
-		return nil, s.failed("read what a replica drives", err)
-	}
 	owned := make(map[domain.ExecutionID]int64, len(heads))
 	for _, head := range heads {
 		owned[head.Execution] = head.Epoch
 	}
-	return owned, nil
+	return owned, err
 }
 
 // Release ends a replica in good order: others may acquire its executions at once.
@@ -252,37 +238,31 @@ func (s *Store) ForgetReplicas(ctx context.Context) error {
 
 // Waiting counts the executions that wait for room: those of tenant, and of all.
 func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error) {
-	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `
+	counts, err := selectFirst(ctx, s, "count queued executions", scanCounts, `
 		select count(case when tenant_id = $1 then 1 end), count(*) from execution_heads where queued_us is not null`,
 		text(string(tenant)))
-	if err != nil {
-		return 0, 0, s.failed("count what waits", err)
-	}
-	return counts[0], counts[1], nil
+	return counts[0], counts[1], err
 }
 
 // Undriven counts the queued and the parked executions. It reads all of
 // them, though of an index alone: not for each request.
 func (s *Store) Undriven(ctx context.Context) (queued, parked int, err error) {
-	counts, err := one(ctx, s.read, func(row scanner) (c [2]int, err error) { return c, row.Scan(&c[0], &c[1]) }, `
+	counts, err := selectFirst(ctx, s, "count undriven executions", scanCounts, `
 		select (select count(*) from execution_heads where queued_us is not null),
 			(select count(*) from execution_heads where ended = 0 and owner is null and wake_us > (select now_us()))`)
-	if err != nil {
-		return 0, 0, s.failed("count what nobody drives", err)
-	}
-	return counts[0], max(0, counts[1]-counts[0]), nil // what is queued does not wake by itself, either
+	return counts[0], max(0, counts[1]-counts[0]), err // a queued execution does not wake by itself, either
+}
+
+func scanCounts(row scanner) (counts [2]int, err error) {
+	return counts, row.Scan(&counts[0], &counts[1])
 }
 
 // QueuePosition is the place of an execution among those of its tenant that wait for room: 1 is the next; 0: it does not
 // wait.
 func (s *Store) QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error) {
-	position, err := one(ctx, s.read, func(row scanner) (n int, err error) { return n, row.Scan(&n) }, `
+	return selectFirst(ctx, s, "read the queue", scanValue[int], `
 		select count(*) from execution_heads h join execution_heads me on me.execution_id = $2 and me.tenant_id = $1
 		where h.tenant_id = $1 and h.queued_us is not null
 			and (h.queued_us < me.queued_us or (h.queued_us = me.queued_us and h.execution_id <= me.execution_id))`,
 		text(string(tenant)), text(string(id)))
-	if err != nil {
-		return 0, s.failed("read the queue", err)
-	}
-	return position, nil
 }

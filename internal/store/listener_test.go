@@ -14,20 +14,20 @@ import (
 
 // listener is a Listen that goes on beside the test.
 type listener struct {
-	t     *testing.T
-	heard chan string
-	ended chan error
+	t        *testing.T
+	received chan string
+	ended    chan error
 }
 
-// listen returns when it hears.
+// listen returns when it listens.
 func listen(t *testing.T, s *store.Store) *listener {
 	t.Helper()
-	l := &listener{t: t, heard: make(chan string, 100), ended: make(chan error, 1)}
+	l := &listener{t: t, received: make(chan string, 100), ended: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	ready, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
-		l.ended <- s.Listen(ctx, func() { close(ready) }, func(payload string) { l.heard <- payload })
+		l.ended <- s.Listen(ctx, func() { close(ready) }, func(payload string) { l.received <- payload })
 	}()
 	t.Cleanup(func() { stop(); <-over })
 	select {
@@ -38,19 +38,19 @@ func listen(t *testing.T, s *store.Store) *listener {
 	return l
 }
 
-// hears waits for payloads, in this order.
-func (l *listener) hears(payloads ...string) {
+// receives waits for payloads, in this order.
+func (l *listener) receives(payloads ...string) {
 	l.t.Helper()
 	for _, want := range payloads {
 		select {
-		case got := <-l.heard:
+		case got := <-l.received:
 			if got != want {
-				l.t.Errorf("%q was heard, want %q", got, want)
+				l.t.Errorf("%q was received, want %q", got, want)
 			}
 		case err := <-l.ended:
 			l.t.Fatalf("it ended before %q: %v", want, err)
 		case <-time.After(20 * time.Second):
-			l.t.Fatalf("%q is not heard", want)
+			l.t.Fatalf("%q was not received", want)
 		}
 	}
 }
@@ -82,26 +82,26 @@ func notify(t *testing.T, s *store.Store, payloads ...string) {
 
 func TestNotifications(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
-	ears := []*listener{listen(t, replicas[0]), listen(t, replicas[1])}
+	listeners := []*listener{listen(t, replicas[0]), listen(t, replicas[1])}
 	long := strings.Repeat("ä", store.MaxNotification/2)
 	notify(t, replicas[0])
 	notify(t, replicas[0], "one", "two ' -- \n", long)
-	for _, ear := range ears {
-		ear.hears("one", "two ' -- \n", long)
+	for _, l := range listeners {
+		l.receives("one", "two ' -- \n", long)
 	}
 	if err := replicas[1].Notify(t.Context(), []string{strings.Repeat("x", 8000)}); domain.CodeOf(err) != domain.CodeStorage {
 		t.Errorf("a payload that is too long: %v", err)
 	}
 	notify(t, replicas[1], "three")
-	for _, ear := range ears {
-		ear.hears("three")
+	for _, l := range listeners {
+		l.receives("three")
 	}
 }
 
 func TestNobodyRingsOnSQLite(t *testing.T) {
 	s := storetest.SQLite(t)
 	notify(t, s, "x")
-	unexpected := func(string) { t.Error("something is heard") }
+	unexpected := func(string) { t.Error("a payload is received") }
 	if err := s.Listen(t.Context(), func() { unexpected("") }, unexpected); err != nil {
 		t.Error(err)
 	}
@@ -131,7 +131,7 @@ func backends(t *testing.T, s *store.Store, last string) (pids []int) {
 
 func TestTerminatedListener(t *testing.T) {
 	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t)})
-	ear := listen(t, s)
+	l := listen(t, s)
 	pids := backends(t, s, listening)
 	if len(pids) != 1 {
 		t.Fatalf("%d connections listen", len(pids))
@@ -139,32 +139,32 @@ func TestTerminatedListener(t *testing.T) {
 	if _, err := s.DB().ExecContext(t.Context(), `select pg_terminate_backend($1)`, pids[0]); err != nil {
 		t.Fatal(err)
 	}
-	_ = ear.ends()
+	_ = l.ends()
 	again := listen(t, s)
 	notify(t, s, "x")
-	again.hears("x")
+	again.receives("x")
 }
 
-// A quiet channel is no reason to go: the server answers the pings, and what is sent after them is heard.
+// A quiet channel is no reason to go: the server answers the pings, and what is sent after them is received.
 func TestQuietListener(t *testing.T) {
 	s := storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t), ListenerPing: 5 * time.Second})
-	ear := listen(t, s)
+	l := listen(t, s)
 	for end := time.Now().Add(20 * time.Second); len(backends(t, s, "-- ping")) == 0; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("nobody pings")
 		}
 	}
 	notify(t, s, "x")
-	ear.hears("x")
+	l.receives("x")
 }
 
 // A network that swallows everything without a word is noticed: here it never closes anything.
 func TestDeadListener(t *testing.T) {
 	s, proxy := proxied(t, store.Config{ListenerPing: 200 * time.Millisecond})
-	ear := listen(t, s)
+	l := listen(t, s)
 	proxy.swallow()
 	begun := time.Now()
-	err := ear.ends()
+	err := l.ends()
 	t.Log("noticed after", time.Since(begun).Round(time.Millisecond))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v", err)

@@ -52,7 +52,7 @@ func (s *Store) lockFile(ctx context.Context, suffix string) (func() error, erro
 		select {
 		case <-ctx.Done():
 			file.Close()
-			return nil, domain.Errorf(domain.CodeStorage, "It was told to stop while another process held %s.", file.Name()).With(context.Cause(ctx))
+			return nil, domain.Errorf(domain.CodeStorage, "The server was stopped while another process held %s.", file.Name()).With(context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -25,15 +25,10 @@ func scanMemory(row scanner) (domain.Memory, error) {
 
 // Memory returns the notes of a scope. Where nothing was ever written they are empty, of revision 0.
 func (s *Store) Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error) {
-	m, err := one(ctx, s.read, scanMemory, `select `+memoryColumns+` from memory where tenant_id = $1 and scope = $2`,
+	m, err := selectFirst(ctx, s, "read memory", scanMemory, `select `+memoryColumns+` from memory where tenant_id = $1 and scope = $2`,
 		text(string(tenant)), text(string(scope)))
-	if errors.Is(err, sql.ErrNoRows) {
-		return domain.Memory{Scope: scope}, nil
-	}
-	if err != nil {
-		return domain.Memory{}, s.failed("read memory", err)
-	}
-	return m, nil
+	m.Scope = scope
+	return m, err
 }
 
 // MemorySave replaces the notes of a scope.

@@ -84,10 +84,11 @@ func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.
 		return s.failed("read the migrations", err)
 	}
 	defer func() { _ = source.Close() }()
-	driver, err := newMigrator(ctx, s)
+	conn, err := s.write.Conn(ctx)
 	if err != nil {
 		return s.failed("open the database for migrations", err)
 	}
+	driver := &migrator{ctx: ctx, conn: conn, dialect: s.dialect}
 	defer func() { _ = driver.Close() }()
 	m, err := migrate.NewWithInstance("migrations", source, s.dialect.name, driver)
 	if err != nil {

@@ -27,14 +27,6 @@ var _ database.Driver = (*migrator)(nil)
 // advisoryLock is the number of the lock that migrating replicas take on a Postgres: "signoff" in letters.
 const advisoryLock = 0x7369676e6f6666
 
-func newMigrator(ctx context.Context, s *Store) (*migrator, error) {
-	conn, err := s.write.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &migrator{ctx: ctx, conn: conn, dialect: s.dialect}, nil
-}
-
 // Lock waits for other migrators. On SQLite they wait for a lock on a file: see Migrate.
 func (m *migrator) Lock() error {
 	if m.dialect.shared {

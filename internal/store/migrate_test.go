@@ -49,7 +49,7 @@ func onEmpty(t *testing.T, test func(t *testing.T, open func() *store.Store)) {
 func TestMigrate(t *testing.T) {
 	onEmpty(t, func(t *testing.T, open func() *store.Store) {
 		s := open()
-		if err := s.CheckSchema(t.Context()); !tells(err, "`signoff migrate`") {
+		if err := s.CheckSchema(t.Context()); !mentions(err, "`signoff migrate`") {
 			t.Errorf("an empty database: %v", err)
 		}
 		errs := make(chan error)
@@ -78,8 +78,8 @@ func TestMigrate(t *testing.T) {
 func TestNewerSchema(t *testing.T) {
 	raised := "; update schema_floor set version = "
 	for name, test := range map[string]struct {
-		future string
-		tells  []string // nil: it is accepted
+		future   string
+		mentions []string // nil: it is accepted
 	}{
 		"below the binary": {future: raised + "3"},
 		"as it was":        {},
@@ -89,7 +89,7 @@ func TestNewerSchema(t *testing.T) {
 		"it says nothing":  {"; delete from schema_floor", []string{"version 9999", "start the newer one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEmpty(t, func(t *testing.T, open func() *store.Store) { newerSchema(t, open(), test.future, test.tells) })
+			onEmpty(t, func(t *testing.T, open func() *store.Store) { newerSchema(t, open(), test.future, test.mentions) })
 		})
 	}
 }
@@ -104,7 +104,7 @@ func newerSchema(t *testing.T, s *store.Store, future string, says []string) {
 		t.Fatal(err)
 	}
 	for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-		if says == nil && err != nil || says != nil && !tells(err, says...) {
+		if says == nil && err != nil || says != nil && !mentions(err, says...) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -119,7 +119,7 @@ func TestFailingMigration(t *testing.T) {
 		s := open()
 		statements := `create table half (id text); insert into half values ('x');`
 		err := s.MigrateFrom(t.Context(), with(t, "9999_bad.up.sql", statements+` insert into nowhere values (1);`))
-		if !tells(err, "run `signoff migrate` again") || !strings.Contains(err.Error(), "nowhere") {
+		if !mentions(err, "run `signoff migrate` again") || !strings.Contains(err.Error(), "nowhere") {
 			t.Errorf("%v", err)
 		}
 		if err := s.CheckSchema(t.Context()); err != nil {
@@ -142,7 +142,7 @@ func TestDirtySchema(t *testing.T) {
 			t.Fatal(err)
 		}
 		for name, err := range map[string]error{"check": s.CheckSchema(t.Context()), "migrate": s.Migrate(t.Context())} {
-			if !tells(err, fmt.Sprintf("`signoff migrate -force %d`", newest), fmt.Sprintf("`signoff migrate -force %d`", newest-1)) {
+			if !mentions(err, fmt.Sprintf("`signoff migrate -force %d`", newest), fmt.Sprintf("`signoff migrate -force %d`", newest-1)) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -187,12 +187,12 @@ func TestSecondServerOnAFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		if _, err := two.LockServer(t.Context()); !tells(err, "Another server", path) {
+		if _, err := two.LockServer(t.Context()); !mentions(err, "Another server", path) {
 			t.Errorf("%v", err)
 		}
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		if _, err := two.LockServer(stopped); !tells(err, "told to stop", path) {
+		if _, err := two.LockServer(stopped); !mentions(err, "was stopped", path) {
 			t.Errorf("and one that is told to stop meanwhile: %v", err)
 		}
 	})
@@ -300,7 +300,7 @@ func migrateFrom(t *testing.T, version int, data string) {
 		if _, err := s.DB().ExecContext(t.Context(), data); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.CheckSchema(t.Context()); !tells(err, fmt.Sprintf("version %d", version), "`signoff migrate`") {
+		if err := s.CheckSchema(t.Context()); !mentions(err, fmt.Sprintf("version %d", version), "`signoff migrate`") {
 			t.Errorf("before: %v", err)
 		}
 		if err := s.Migrate(t.Context()); err != nil {
@@ -328,10 +328,10 @@ func checkFirstData(t *testing.T, s *store.Store) {
 	if err != nil || e.Request.Prompt != "hello" || e.Turn != 1 || e.LastSeq != 2 || e.AgentSession != "" || e.Recovery != 2 {
 		t.Errorf("%+v, %v", e, err)
 	}
-	wishes, err := s.ControlRequests(t.Context(), "x")
-	if err != nil || wishes.Cancel == nil || wishes.Cancel.Reason != "enough" || wishes.Close != nil ||
-		wishes.Resume != nil || len(wishes.Prompts) != 0 {
-		t.Errorf("%+v, %v", wishes, err)
+	requests, err := s.ControlRequests(t.Context(), "x")
+	if err != nil || requests.Cancel == nil || requests.Cancel.Reason != "enough" || requests.Close != nil ||
+		requests.Resume != nil || len(requests.Prompts) != 0 {
+		t.Errorf("%+v, %v", requests, err)
 	}
 	open, err := s.Approval(t.Context(), domain.DefaultTenant, "open")
 	if err != nil || open.AskedBy != "" || open.RememberOptions != nil || open.Options != nil || open.Question != nil || open.Decision != nil {
@@ -400,8 +400,8 @@ func upTo(t *testing.T, version int) fstest.MapFS {
 	return files
 }
 
-// tells reports whether err has the code of the store and all parts in the text that is shown.
-func tells(err error, parts ...string) bool {
+// mentions reports whether err has the code of the store and all parts in the text that is shown.
+func mentions(err error, parts ...string) bool {
 	if domain.CodeOf(err) != domain.CodeStorage {
 		return false
 	}

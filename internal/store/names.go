@@ -72,7 +72,7 @@ func rename(data []byte, from, to, place string) []byte {
 	}
 }
 
-// isAt tells whether a member belongs to the objects at a place.
+// isAt reports whether a member belongs to the objects at a place.
 func isAt(member jsontext.Pointer, place string) bool {
 	object := string(member.Parent())
 	if place == "" {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/store"
@@ -95,4 +96,20 @@ func backend(t *testing.T, s *store.Store) (pid int) {
 		t.Fatal(err)
 	}
 	return pid
+}
+
+// creates is a whole creation: with events and a record for the audit.
+func creates(id domain.ExecutionID) store.Change {
+	c := says(id, 1, 2)
+	c.Create = &store.Creation{Owner: "one", Execution: domain.Execution{
+		ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}}
+	c.Audit = []domain.AuditRecord{{Action: "execution.create"}}
+	return c
+}
+
+func ends(id domain.ExecutionID) store.Change {
+	c := says(id, 1, 1)
+	c.Update = &store.Update{Status: domain.StatusCompleted}
+	c.Audit = []domain.AuditRecord{{Action: "execution.end"}}
+	return c
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"database/sql"
-	"errors"
 
 	"signoff/internal/domain"
 )
@@ -30,10 +29,8 @@ func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 			return nil, err
 		}
 	}
-	if options.Valid {
-		if err := decode("options", options.String, &p.Options); err != nil {
-			return nil, err
-		}
+	if err := decodeOptional("options", options, &p.Options); err != nil {
+		return nil, err
 	}
 	return p, decode("by", by.String, &p.By)
 }
@@ -41,7 +38,7 @@ func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 // EditedDocument returns the document of the newest edit that has had its turn and brought one; nil: there is none. It asks for
 // no tenant: the caller drives the execution.
 func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID) (*domain.Document, error) {
-	document, err := one(ctx, s.read, func(row scanner) (*domain.Document, error) {
+	return selectFirst(ctx, s, "read the edited document", func(row scanner) (*domain.Document, error) {
 		var document sql.NullString
 		if err := row.Scan(&document); err != nil {
 			return nil, err
@@ -49,32 +46,24 @@ func (s *Store) EditedDocument(ctx context.Context, execution domain.ExecutionID
 		return optional[domain.Document]("edit_document", document)
 	}, `select edit_document from prompts where execution_id = $1 and edit_document is not null and state = 'started'
 		order by turn desc limit 1`, text(string(execution)))
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, s.failed("read the edited document", err)
-	}
-	return document, nil
 }
 
-// recentEvents is how many of the newest events of an execution are searched for what its agent offers: each session of the
-// agent tells that anew.
+// recentEvents is how many of the newest events of an execution are searched for the options of its agent. Each session of the agent sends them
+// again.
 const recentEvents = 100_000
 
-// AgentOptions returns what the agent of an execution lets its user choose, as it was told last; nil: it was not, or long
-// ago. It asks for no tenant: the caller has read the execution.
+// AgentOptions returns the newest options that the agent of an execution offers; nil: it offered none, or long ago. It asks for no tenant: the caller has read the execution.
 func (s *Store) AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error) {
-	told, err := one(ctx, s.read, func(row scanner) (told domain.AgentOptionsUpdated, err error) {
+	updated, err := selectFirst(ctx, s, "read the options of the agent", func(row scanner) (updated domain.AgentOptionsUpdated, err error) {
 		var data string
 		if err := row.Scan(&data); err != nil {
-			return told, err
+			return updated, err
 		}
-		return told, decode("data", data, &told)
+		return updated, decode("data", data, &updated)
 	}, `select data from events where execution_id = $1 and type = $2
 		and seq > (select last_seq from execution_heads where execution_id = $1) - $3 order by seq desc limit 1`,
 		text(string(execution)), string(domain.AgentOptionsType), int64(recentEvents))
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, s.failed("read the options of the agent", err)
-	}
-	return told.Options, nil
+	return updated.Options, err
 }
 
 // PromptByKey returns the prompt that was taken in under an idempotency key, also where it has had its turn, and the

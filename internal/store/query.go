@@ -18,35 +18,78 @@ type querier interface {
 // scanner is a row.
 type scanner interface{ Scan(into ...any) error }
 
-// readTimeout gives a reading up that the database does not answer: whoever asked is told, instead of waiting for as
-// long as the network does.
+// readTimeout ends a reading that the database does not answer: its caller would otherwise wait as long as the network does.
 const readTimeout = 10 * time.Second
 
-// readers reads outside of a transaction. A reading that fails in passing is done again: after a restart of the database a
-// pool is full of connections that are dead and do not know it.
+// readers reads outside of a transaction. It repeats a reading that fails in passing: after a restart of the database a pool is full of dead
+// connections.
 type readers struct {
 	*sql.DB
 	fault func(err error, committing bool) fault
-	tries int // so many that not all of them can meet a connection that is being ended
+	tries int // enough that one of them meets a connection that lives
+}
+
+// selectAll reads all rows of a query outside of a transaction. doing says in an error what failed.
+func selectAll[T any](ctx context.Context, s *Store, doing string, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	all, err := collect(ctx, s.read, scan, query, args...)
+	if err != nil {
+		return nil, s.failed(doing, err)
+	}
+	return all, nil
+}
+
+// selectFirst is selectAll for the first row; the zero value where there is none.
+func selectFirst[T any](ctx context.Context, s *Store, doing string, scan func(scanner) (T, error), query string, args ...any) (first T, err error) {
+	all, err := selectAll(ctx, s, doing, scan, query, args...)
+	if len(all) > 0 {
+		first = all[0]
+	}
+	return first, err
+}
+
+// selectBounded is selectAll that ends before the row with which the sizes would exceed bytes, but not before the first row.
+func selectBounded[T any](
+	ctx context.Context, s *Store, doing string, scan func(scanner) (T, error), size func(T) int, bytes int, query string, args ...any,
+) ([]T, error) {
+	all, err := repeated(ctx, s.read, func(ctx context.Context) ([]T, error) {
+		left, first := bytes, true
+		return collectOnce(ctx, s.read, func(row scanner) (T, error) {
+			one, err := scan(row)
+			if left -= size(one); err == nil && left < 0 && !first {
+				err = errEnough
+			}
+			first = false
+			return one, err
+		}, query, args...)
+	})
+	if err != nil {
+		return nil, s.failed(doing, err)
+	}
+	return all, nil
 }
 
 // collect reads all rows of a query.
 func collect[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
+	return repeated(ctx, q, func(ctx context.Context) ([]T, error) { return collectOnce(ctx, q, scan, query, args...) })
+}
+
+// repeated reads once in a transaction, and outside of one as often as it may help.
+func repeated[T any](ctx context.Context, q querier, read func(ctx context.Context) ([]T, error)) ([]T, error) {
 	from, again := q.(readers)
-	if again {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, readTimeout)
-		defer cancel()
+	if !again {
+		return read(ctx)
 	}
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
 	for attempt := 1; ; attempt++ {
-		all, err := collectOnce(ctx, q, scan, query, args...)
-		if err == nil || !again || attempt == from.tries || ctx.Err() != nil || from.fault(err, false) != transient {
+		all, err := read(ctx)
+		if err == nil || attempt == from.tries || ctx.Err() != nil || from.fault(err, false) != transient {
 			return all, err
 		}
 	}
 }
 
-// errEnough is what a scan says of a row that is not wanted any more: the reading ends before it.
+// errEnough is the error of a scan that does not want its row: the reading ends before it.
 var errEnough = errors.New("store: enough")
 
 func collectOnce[T any](ctx context.Context, q querier, scan func(scanner) (T, error), query string, args ...any) ([]T, error) {
@@ -82,10 +125,8 @@ func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 	return all[0], nil
 }
 
-func scanText(row scanner) (string, error) {
-	var s string
-	return s, row.Scan(&s)
-}
+// scanValue scans a row of one column that is not null.
+func scanValue[T any](row scanner) (value T, err error) { return value, row.Scan(&value) }
 
 // conditions collects the parts of a where clause and their parameters.
 type conditions struct {

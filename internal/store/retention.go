@@ -30,9 +30,5 @@ func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]d
 }
 
 func (s *Store) expired(ctx context.Context, where string, args ...any) ([]domain.Execution, error) {
-	expired, err := collect(ctx, s.read, scanExecution, `select `+executionColumns+executionTables+`where `+kept+` and `+where, args...)
-	if err != nil {
-		return nil, s.failed("read what is not to be kept any longer", err)
-	}
-	return expired, nil
+	return selectAll(ctx, s, "read what is not to be kept any longer", scanExecution, `select `+executionColumns+executionTables+`where `+kept+` and `+where, args...)
 }

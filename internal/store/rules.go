@@ -46,13 +46,9 @@ func scanRule(row scanner) (domain.PermissionRule, error) {
 
 // Rules returns what holds for an execution, the oldest first: its own rules, and those for all executions of the tenant.
 func (s *Store) Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error) {
-	all, err := collect(ctx, s.read, scanRule, `select `+ruleColumns+` from permission_rules
+	return selectAll(ctx, s, "read the rules of an execution", scanRule, `select `+ruleColumns+` from permission_rules
 		where tenant_id = $1 and (execution_id is null or execution_id = $2) and `+holds+` order by created_us, id`,
 		text(string(tenant)), text(string(execution)))
-	if err != nil {
-		return nil, s.failed("read the rules of an execution", err)
-	}
-	return all, nil
 }
 
 // PermissionRule returns one rule, also one that does not hold any more. One of another tenant is not found.
@@ -76,23 +72,12 @@ func (s *Store) PermissionRules(ctx context.Context, tenant domain.TenantID, fil
 	if !filter.IncludeEnded {
 		where.add(holds)
 	}
-	if filter.Cursor != "" {
-		after, err := parseCursor("rules", filter.Cursor)
-		if err != nil {
-			return Page[domain.PermissionRule]{}, err
-		}
-		where.add(`(created_us, id) < ($%d, $%d)`, after.us, after.id)
-	}
-	limit := pageLimit(filter.Limit)
-	where.add(`true order by created_us desc, id desc limit $%d`, limit+1)
-	items, err := collect(ctx, s.read, scanRule,
-		`select `+ruleColumns+` from permission_rules where `+where.String(), where.args...)
-	if err != nil {
-		return Page[domain.PermissionRule]{}, s.failed("list permission rules", err)
-	}
-	return page(items, limit, func(rule domain.PermissionRule) cursor {
-		return cursor{"rules", rule.Created.UnixMicro(), rule.ID}
-	}), nil
+	return permissionRuleList.page(ctx, s, `select `+ruleColumns+` from permission_rules`, where, filter.Cursor, filter.Limit)
+}
+
+var permissionRuleList = listing[domain.PermissionRule]{
+	name: "rules", place: "created_us, id", desc: true, scan: scanRule,
+	of: func(rule domain.PermissionRule) (int64, string) { return rule.Created.UnixMicro(), rule.ID },
 }
 
 // CreateRule stores a rule that somebody wrote and appends the audit record. One for an execution needs that execution of the
@@ -107,12 +92,14 @@ func (s *Store) CreateRule(ctx context.Context, rule domain.PermissionRule, reco
 	}
 	return s.audited(ctx, "create a permission rule", rule.Tenant, record, func(tx *sql.Tx) error {
 		if rule.Scope == domain.RememberExecution {
-			if _, err := s.lockHead(ctx, tx, rule.Tenant, rule.Execution); err != nil {
+			_, err := one(ctx, tx, scanValue[string], `select execution_id from execution_heads h where execution_id = $1 and tenant_id = $2 and `+kept+s.dialect.lock,
+				text(string(rule.Execution)), text(string(rule.Tenant)))
+			if err := s.found(err, "execution"); err != nil {
 				return err
 			}
 		}
 		with, args := s.dialect.with(list{columns: columns(ruleList), rows: [][]any{append(values, text(string(rule.Tenant)))}})
-		created, err := collect(ctx, tx, scanText, with+insertRules, args...)
+		created, err := collect(ctx, tx, scanValue[string], with+insertRules, args...)
 		if err == nil && len(created) == 0 {
 			return errRuleTaken
 		}
@@ -120,7 +107,7 @@ func (s *Store) CreateRule(ctx context.Context, rule domain.PermissionRule, reco
 	})
 }
 
-// RevokeRule ends a rule for good, tells the audit, and returns the rule. Revoking it again changes nothing.
+// RevokeRule ends a rule for good, appends the audit record, and returns the rule. Revoking it again changes nothing.
 func (s *Store) RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error) {
 	who, err := encode(by)
 	if err != nil {

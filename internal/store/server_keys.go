@@ -18,10 +18,10 @@ func (s *Store) ServerKey(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := one(ctx, s.read, func(row scanner) (key []byte, err error) { return key, row.Scan(&key) },
+	key, err := selectFirst(ctx, s, "read a key of the server", scanValue[[]byte],
 		`select key from server_keys where name = $1`, text(name))
 	if err != nil {
-		return nil, s.failed("read a key of the server", err)
+		return nil, err
 	}
 	if len(key) != serverKeyBytes {
 		return nil, domain.Errorf(domain.CodeStorage, "The key of the server is damaged.")

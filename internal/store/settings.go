@@ -57,10 +57,10 @@ func (s *Store) Skew(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	before := time.Now()
-	there, err := one(ctx, s.read, func(row scanner) (us int64, err error) { return us, row.Scan(&us) },
+	there, err := selectFirst(ctx, s, "read the clock of the server", scanValue[int64],
 		`select (extract(epoch from clock_timestamp()) * 1000000)::bigint`)
 	if err != nil {
-		return 0, s.failed("read the clock of the server", err)
+		return 0, err
 	}
 	took := time.Since(before)
 	return timeOf(there).Sub(before.Add(took / 2)), nil
@@ -72,14 +72,11 @@ func (s *Store) OldestTransaction(ctx context.Context) (time.Duration, error) {
 	if !s.Shared() {
 		return 0, nil
 	}
-	seconds, err := one(ctx, s.read, func(row scanner) (age float64, err error) { return age, row.Scan(&age) }, `
+	seconds, err := selectFirst(ctx, s, "look for old transactions", scanValue[float64], `
 		select coalesce(max(extract(epoch from clock_timestamp() - began)), 0)::float8 from (
 			select xact_start as began from pg_stat_activity where backend_xid is not null
 			union all select prepared from pg_prepared_xacts) writing`)
-	if err != nil {
-		return 0, s.failed("look for old transactions", err)
-	}
-	return time.Duration(seconds * float64(time.Second)), nil
+	return time.Duration(seconds * float64(time.Second)), err
 }
 
 // ReceivesItsNotifications reports whether a notification comes back within limit. Through a pooler that hands connections on after
@@ -90,13 +87,13 @@ func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duratio
 	const payload = "is anybody there"
 	ready := make(chan struct{})
 	listened := make(chan error, 1)
-	heard := make(chan struct{}, 1)
+	arrived := make(chan struct{}, 1)
 	go func() {
-		listened <- s.Listen(ctx, func() { close(ready) }, func(told string) {
-			if told == payload {
+		listened <- s.Listen(ctx, func() { close(ready) }, func(received string) {
+			if received == payload {
 				cancel()
 				select {
-				case heard <- struct{}{}:
+				case arrived <- struct{}{}:
 				default:
 				}
 			}
@@ -108,9 +105,9 @@ func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duratio
 	case <-ready:
 	}
 	notified := s.Notify(ctx, []string{payload})
-	listening := <-listened // until it is heard, or the time is over
+	listening := <-listened // until the payload has arrived, or the time is over
 	select {
-	case <-heard:
+	case <-arrived:
 		return true, nil
 	default:
 	}
@@ -126,7 +123,7 @@ func (s *Store) JournalMode(ctx context.Context) (string, error) {
 	if s.Shared() {
 		return "", nil
 	}
-	mode, err := one(ctx, s.write, scanText, `pragma journal_mode`)
+	mode, err := one(ctx, s.write, scanValue[string], `pragma journal_mode`)
 	if err != nil {
 		return "", s.failed("read the journal mode", err)
 	}

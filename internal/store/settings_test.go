@@ -76,16 +76,16 @@ func TestHowPostgresIsReached(t *testing.T) {
 	if skew, err := s.Skew(t.Context()); err != nil || skew.Abs() > 5*time.Second {
 		t.Errorf("on the same machine the clocks are %s apart, %v", skew, err)
 	}
-	if heard, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err != nil || !heard {
-		t.Errorf("heard %v, %v", heard, err)
+	if received, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err != nil || !received {
+		t.Errorf("received %v, %v", received, err)
 	}
 	s.ListenTo("postgres")
-	if heard, err := s.ReceivesItsNotifications(t.Context(), 3*time.Second); err != nil || heard {
-		t.Errorf("of another database it heard %v, %v", heard, err)
+	if received, err := s.ReceivesItsNotifications(t.Context(), 3*time.Second); err != nil || received {
+		t.Errorf("of another database it received %v, %v", received, err)
 	}
 	s.ListenTo("nowhere")
-	if heard, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err == nil || heard {
-		t.Errorf("of none it heard %v, %v", heard, err)
+	if received, err := s.ReceivesItsNotifications(t.Context(), time.Minute); err == nil || received {
+		t.Errorf("of none it received %v, %v", received, err)
 	}
 }
 

@@ -5,18 +5,18 @@ import (
 	"syscall"
 )
 
-// silentSocket reports whether nothing has come over a connection that nobody uses: no byte, no error, and not its end. It
-// takes nothing out, and costs a microsecond.
+// silentSocket reports whether nothing has arrived on an idle connection: no byte, no error, and not its end. It consumes nothing, and costs
+// a microsecond.
 //
-// It looks past the lock of those who read: where a write was slow, the driver has somebody in the background who reads until
-// something comes, and to wait for him would be to wait for ever.
+// It bypasses the lock of readers: after a slow write, a goroutine of the driver reads in the background until something arrives, and waiting
+// for it could take for ever.
 func silentSocket(conn net.Conn) bool {
 	if secured, is := conn.(interface{ NetConn() net.Conn }); is {
 		conn = secured.NetConn()
 	}
 	socket, is := conn.(syscall.Conn)
 	if !is {
-		return true // nobody knows
+		return true // it cannot be checked
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {

@@ -32,14 +32,14 @@ func TestSilentSocket(t *testing.T) {
 	if _, err := far.Write([]byte("x")); err != nil {
 		t.Fatal(err)
 	}
-	heard(t, near)
+	awaitInput(t, near)
 	near, far = connected(t)
 	_ = far.Close()
-	heard(t, near)
+	awaitInput(t, near)
 }
 
-// heard waits until what the far end did has come.
-func heard(t *testing.T, near net.Conn) {
+// awaitInput waits until something has come from the far end.
+func awaitInput(t *testing.T, near net.Conn) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); silentSocket(near); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -48,11 +48,11 @@ func heard(t *testing.T, near net.Conn) {
 	}
 }
 
-// The driver may have left a reader behind, who reads until something comes.
+// The driver may have left a goroutine behind that reads until something comes.
 func TestSilentSocketWhileSomebodyReads(t *testing.T) {
 	near, _ := connected(t)
 	go func() { _, _ = near.Read(make([]byte, 1)) }()
-	time.Sleep(50 * time.Millisecond) // he has the lock by then, or the test tells nothing
+	time.Sleep(50 * time.Millisecond) // the reader has the lock by then, or the test proves nothing
 	looked := make(chan bool)
 	go func() { looked <- silentSocket(near) }()
 	select {

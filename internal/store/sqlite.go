@@ -22,7 +22,7 @@ var sqliteDialect = &dialect{
 	bite:    sqliteBite,
 	once:    (*Store).onceStepwise,
 	fault:   sqliteFault,
-	noTable: sqliteNoTable,
+	noTable: func(err error) bool { return strings.Contains(err.Error(), "no such table") }, // the code says only that the statement is wrong
 }
 
 // The clock of the database is the clock of the process: there is only one. A test inside a synctest bubble sees the
@@ -121,6 +121,3 @@ func sqliteFault(err error, committing bool) fault {
 	}
 	return permanent
 }
-
-// sqliteNoTable goes by the text: the code says only that the statement is wrong.
-func sqliteNoTable(err error) bool { return strings.Contains(err.Error(), "no such table") }

@@ -70,13 +70,26 @@ func decode(column string, data string, into any) error {
 	return nil
 }
 
-// optional reads a column with JSON; nil where it is null.
-func optional[T any](column string, data sql.NullString) (*T, error) {
+// decodeOptional leaves into as it is where the column is null.
+func decodeOptional(column string, data sql.NullString, into any) error {
 	if !data.Valid {
+		return nil
+	}
+	return decode(column, data.String, into)
+}
+
+// optional reads a column with JSON; nil where it is null.
+func optional[T any](column string, data sql.NullString) (value *T, err error) {
+	err = decodeOptional(column, data, &value)
+	return value, err
+}
+
+// encodeOptional is null for nil.
+func encodeOptional[T any](value *T) (any, error) {
+	if value == nil {
 		return nil, nil
 	}
-	into := new(T)
-	return into, decode(column, data.String, into)
+	return encode(value)
 }
 
 func flag(b bool) int64 {

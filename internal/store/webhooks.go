@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strconv"
 	"time"
 
@@ -42,12 +43,7 @@ func scanWebhook(row scanner) (w Webhook, err error) {
 		return w, err
 	}
 	w.Links, w.Previous, w.Created, w.Disabled = links == 1, previous.String, timeOf(created), optionalTime(disabled)
-	if types.Valid {
-		if err := decode("types", types.String, &w.Types); err != nil {
-			return w, err
-		}
-	}
-	return w, decode("by", by, &w.By)
+	return w, errors.Join(decodeOptional("types", types, &w.Types), decode("by", by, &w.By))
 }
 
 // CreateWebhook stores a webhook and appends the audit record. Where the tenant has limit of them already it is refused as
@@ -94,12 +90,8 @@ const selectWebhook = `select ` + webhookColumns + ` from webhooks where id = $1
 
 // Webhooks lists those of a tenant, the oldest first.
 func (s *Store) Webhooks(ctx context.Context, tenant domain.TenantID) ([]Webhook, error) {
-	all, err := collect(ctx, s.read, scanWebhook,
+	return selectAll(ctx, s, "list webhooks", scanWebhook,
 		`select `+webhookColumns+` from webhooks where tenant_id = $1 order by created_us, id`, text(string(tenant)))
-	if err != nil {
-		return nil, s.failed("list webhooks", err)
-	}
-	return all, nil
 }
 
 // DeleteWebhook removes a webhook with its deliveries and appends the audit record.
@@ -148,7 +140,7 @@ func (s *Store) onWebhook(
 	ctx context.Context, doing string, tenant domain.TenantID, id string, record domain.AuditRecord, do func(tx *sql.Tx) error,
 ) error {
 	return s.audited(ctx, doing, tenant, record, func(tx *sql.Tx) error {
-		_, err := one(ctx, tx, scanText, `select id from webhooks where id = $1 and tenant_id = $2`+s.dialect.lock,
+		_, err := one(ctx, tx, scanValue[string], `select id from webhooks where id = $1 and tenant_id = $2`+s.dialect.lock,
 			text(id), text(string(tenant)))
 		if err := s.found(err, "webhook"); err != nil {
 			return err

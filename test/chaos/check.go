@@ -81,7 +81,7 @@ func (w *world) recovered() (n int) {
 	return n
 }
 
-// recovers tells whether an event says that another driver goes on here.
+// recovers reports whether an event says that another driver goes on here.
 func recovers(e event) bool {
 	var change struct{ Reason string }
 	return e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "recovered"
@@ -202,16 +202,14 @@ func (h history) stream() (wrong []string) {
 	return wrong
 }
 
-// calls is what the log tells of tool calls and approvals.
+// calls is what the log tells of tool calls and approvals. What eventstest checks of every log, it leaves out.
 type calls struct {
 	asked     map[string]question
 	resolved  map[string]resolved
-	used      map[string]int      // starts by approval
 	ran       map[string]string   // the command of the start, by approval
 	starts    map[string][]string // commands by call
 	started   map[string]int      // by what is in the ledger
 	succeeded map[string]int      // likewise
-	outcomes  map[string]int
 	wrong     []string
 }
 
@@ -231,13 +229,10 @@ type callEvent struct {
 }
 
 func newCalls(log []event) *calls {
-	c := &calls{asked: map[string]question{}, resolved: map[string]resolved{}, used: map[string]int{}, ran: map[string]string{}, starts: map[string][]string{},
-		started: map[string]int{}, succeeded: map[string]int{}, outcomes: map[string]int{}}
+	c := &calls{asked: map[string]question{}, resolved: map[string]resolved{}, ran: map[string]string{}, starts: map[string][]string{},
+		started: map[string]int{}, succeeded: map[string]int{}}
 	for _, e := range log {
 		c.event(e)
-	}
-	if n := len(log); n > 0 && domain.EventType(log[n-1].Type).Terminal() {
-		c.end()
 	}
 	return c
 }
@@ -255,23 +250,16 @@ func (c *calls) event(e event) {
 		if _, twice := c.asked[asked.ApprovalID]; twice {
 			c.failf("approval %s is requested twice", asked.ApprovalID)
 		}
-		if asked.Kind == "unknownOutcome" && len(c.starts[asked.ToolCallID]) == 0 {
-			c.failf("I4: the outcome of call %s is unknown, and it never started", asked.ToolCallID)
-		}
 		c.asked[asked.ApprovalID] = asked
 	case "approval.resolved":
 		var r resolved
 		c.read(e, &r)
-		if _, twice := c.resolved[r.ApprovalID]; twice {
-			c.failf("I7: approval %s is resolved twice", r.ApprovalID)
-		}
 		c.resolved[r.ApprovalID] = r
 	case "toolCall.started":
 		c.read(e, &call)
 		c.start(e.Seq, call)
 	case "toolCall.completed":
 		c.read(e, &call)
-		c.outcomes[call.ToolCallID]++
 		if starts := c.starts[call.ToolCallID]; call.Outcome == "succeeded" && len(starts) > 0 {
 			c.succeeded[effectIn(starts[len(starts)-1])]++
 		}
@@ -289,16 +277,10 @@ func (c *calls) start(seq int64, call callEvent) {
 	command := commandOf(call.Arguments)
 	c.starts[call.ToolCallID] = append(c.starts[call.ToolCallID], command)
 	c.started[effectIn(command)]++
-	if c.outcomes[call.ToolCallID] > 0 {
-		c.failf("I4: event %d: call %s starts after its outcome", seq, call.ToolCallID)
-	}
 	asked, known := c.asked[call.ApprovalID]
 	if !known || asked.ToolCallID != call.ToolCallID || asked.Kind != "toolCall" {
 		c.failf("I4: event %d: call %s starts without an approval of its own: %q of kind %q", seq, call.ToolCallID, call.ApprovalID, asked.Kind)
 		return
-	}
-	if c.used[call.ApprovalID]++; c.used[call.ApprovalID] > 1 {
-		c.failf("I4: event %d: approval %s is used %d times", seq, call.ApprovalID, c.used[call.ApprovalID])
 	}
 	c.ran[call.ApprovalID] = command
 	r, decided := c.resolved[call.ApprovalID]
@@ -307,20 +289,6 @@ func (c *calls) start(seq int64, call callEvent) {
 	}
 	if !r.Edited && !sameJSON(call.Arguments, asked.Arguments) {
 		c.failf("I7: event %d: what runs is %s, what was approved is %s", seq, call.Arguments, asked.Arguments)
-	}
-}
-
-// end checks what must be so when an execution has ended.
-func (c *calls) end() {
-	for id := range c.asked {
-		if _, is := c.resolved[id]; !is {
-			c.failf("I3: approval %s is open at the end", id)
-		}
-	}
-	for id := range c.starts {
-		if c.outcomes[id] != 1 {
-			c.failf("I4: call %s has %d outcomes", id, c.outcomes[id])
-		}
 	}
 }
 

@@ -57,7 +57,7 @@ func (w *world) client(s *server) harness.Client {
 	return harness.Client{Base: s.base, Token: w.token, Transport: wire}
 }
 
-// again tells whether a request that was answered so is to be repeated, here or elsewhere: nobody answered, or the server
+// again reports whether a request that was answered so is to be repeated, here or elsewhere: nobody answered, or the server
 // cannot at the moment.
 func (a answer) again() bool {
 	return a.err != nil || a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests || a.status == http.StatusBadGateway

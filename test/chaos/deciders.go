@@ -72,7 +72,7 @@ func (t *track) raceOn(s *server, asked question, value string) {
 	}
 }
 
-// raced tells whether the round has had its race.
+// raced reports whether the round has had its race.
 func (t *track) raced() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -104,7 +104,7 @@ func newStage(o options) (*stage, error) {
 	return s, harness.Build(s.binary)
 }
 
-// knows tells whether the server has a setting: an older one is tested without those that it would refuse. The page that lists them is held against the code by a test.
+// knows reports whether the server has a setting: an older one is tested without those that it would refuse. The page that lists them is held against the code by a test.
 func (s *stage) knows(setting string) bool {
 	page, err := os.ReadFile(filepath.Join("docs", "configuration.md"))
 	return err == nil && strings.Contains(string(page), "`"+setting+"`")

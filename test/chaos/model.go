@@ -37,7 +37,7 @@ func (m *model) goAway(o outage) {
 	}
 }
 
-// noticed tells whether a request has been turned away.
+// noticed reports whether a request has been turned away.
 func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
 
 // comeBack ends the outage, and tells how many requests it has turned away.

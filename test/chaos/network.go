@@ -162,7 +162,7 @@ func (w *wires) someInTime() {
 		w.name, w.isolations, toolsDieSoon)
 }
 
-// lasting tells whether a long one is among commands. The others end by themselves before anybody looks.
+// lasting reports whether a long one is among commands. The others end by themselves before anybody looks.
 func lasting(commands []string) bool {
 	long := " " + strconv.FormatInt(lasts.Milliseconds(), 10)
 	return slices.ContainsFunc(commands, func(command string) bool { return strings.HasSuffix(strings.TrimSpace(command), long) })

@@ -135,7 +135,7 @@ func (w *world) inbox() map[string]pendingApproval {
 	return all
 }
 
-// reaches decides an approval while somebody follows, and tells whether the call starts in time.
+// reaches decides an approval while somebody follows, and reports whether the call starts in time.
 func (w *world) reaches(a pendingApproval) (inTime bool) {
 	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
 	defer cancel()

@@ -171,7 +171,7 @@ func (r *run) sleep(d time.Duration) {
 	}
 }
 
-// await asks every few milliseconds until something holds, or the patience is over, and tells whether it holds.
+// await asks every few milliseconds until something holds, or the patience is over, and reports whether it holds.
 func (r *run) await(patience time.Duration, holds func() bool) bool {
 	for end := time.Now().Add(patience); !holds(); r.sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {

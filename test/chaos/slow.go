@@ -127,7 +127,7 @@ func untraced(port int) (left []string) {
 	return left
 }
 
-// isUntraced tells whether a process is there and nobody traces it.
+// isUntraced reports whether a process is there and nobody traces it.
 func isUntraced(pid string) bool { return statusOf(pid, "TracerPid") == "0" }
 
 // statusOf reads a line of what the kernel says of a process; "" where it has ended.

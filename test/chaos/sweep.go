@@ -192,10 +192,10 @@ func (w *world) diesAt(name failpoint.Name, d *dice) {
 	}
 }
 
-// gaveUp tells whether the server ended by itself: its first renewal or its last calls took too long on a busy machine.
+// gaveUp reports whether the server ended by itself: its first renewal or its last calls took too long on a busy machine.
 func (s *server) gaveUp() bool { return s.isGone() && s.running().End().ExitCode() == 1 }
 
-// reached tells whether the armed server came to its name. Some names lie on the way back from a death in some moment, and the
+// reached reports whether the armed server came to its name. Some names lie on the way back from a death in some moment, and the
 // death before this one may have been in another.
 func (w *world) reached(name failpoint.Name, log string) bool {
 	content, _ := os.ReadFile(log)

@@ -77,21 +77,21 @@ func auditRoundTrip(w *world) {
 	before, err := w.s.Now(w.ctx)
 	w.must(err)
 	c := said(id, 1, 1)
-	c.Audit = []domain.AuditRecord{full, told("second")}
+	c.Audit = []domain.AuditRecord{full, record("second")}
 	w.accepted(c)
-	odd := told("a\x00")
+	odd := record("a\x00")
 	odd.Summary, odd.Execution = "\xff", "\xff\xffx"
-	w.must(w.s.AppendAudit(w.ctx, tenant, told("third"), odd))
+	w.must(w.s.AppendAudit(w.ctx, tenant, record("third"), odd))
 	w.must(w.s.AppendAudit(w.ctx, tenant))
-	w.must(w.s.AppendAudit(w.ctx, "t\x00", told("first")))
+	w.must(w.s.AppendAudit(w.ctx, "t\x00", record("first")))
 	after, err := w.s.Now(w.ctx)
 	w.must(err)
 
-	second := told("second")
+	second := record("second")
 	second.Execution = id // a change tells of its own execution
 	chain := w.chain(tenant)
 	odd.Action, odd.Execution = "a\uFFFD", "\uFFFDx" // as in the columns
-	for i, want := range []domain.AuditRecord{full, second, told("third"), odd} {
+	for i, want := range []domain.AuditRecord{full, second, record("third"), odd} {
 		if got := string(chain[i].Record); got != string(domain.Encode(want)) {
 			w.Errorf("wrote %s, read %s", domain.Encode(want), got)
 		}
@@ -113,9 +113,9 @@ func auditFilters(w *world) {
 	one, two := w.create(), w.create()
 	for range 3 {
 		for _, id := range []domain.ExecutionID{one, two} {
-			w.accepted(store.Change{Execution: id, Epoch: 1, Audit: []domain.AuditRecord{told("a"), told("b")}})
+			w.accepted(store.Change{Execution: id, Epoch: 1, Audit: []domain.AuditRecord{record("a"), record("b")}})
 		}
-		w.must(w.s.AppendAudit(w.ctx, tenant, told("a")))
+		w.must(w.s.AppendAudit(w.ctx, tenant, record("a")))
 	}
 	all := w.chain(tenant) // 5 in each of three rounds: a b of one, a b of two, a
 	for _, c := range []struct {
@@ -144,7 +144,7 @@ func auditFilters(w *world) {
 	}
 	records := make([]domain.AuditRecord, 60)
 	for i := range records {
-		records[i] = told(fmt.Sprint(i))
+		records[i] = record(fmt.Sprint(i))
 	}
 	w.must(w.s.AppendAudit(w.ctx, tenant, records...))
 	if page, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{}); err != nil || len(page) != 50 {
@@ -172,7 +172,7 @@ func auditAtOnce(w *world) {
 			if _, err := s.Commit(w.ctx, batches[i]); err != nil {
 				return err
 			}
-			if err := s.AppendAudit(w.ctx, tenants[round%2], told("alone")); err != nil {
+			if err := s.AppendAudit(w.ctx, tenants[round%2], record("alone")); err != nil {
 				return err
 			}
 			_, err := s.SaveMemory(w.ctx, tenants[i%2], noted(0, "x"))
@@ -195,14 +195,14 @@ func auditAtOnce(w *world) {
 
 func audited(id domain.ExecutionID) store.Change {
 	c := said(id, 1, 1)
-	c.Audit = []domain.AuditRecord{told("first"), told("second")}
+	c.Audit = []domain.AuditRecord{record("first"), record("second")}
 	return c
 }
 
 func auditOfALargeChange(w *world) {
 	c := said(w.create(), 1, 1)
 	for i := range 2500 {
-		c.Audit = append(c.Audit, told(fmt.Sprint(i)))
+		c.Audit = append(c.Audit, record(fmt.Sprint(i)))
 	}
 	w.accepted(c)
 	for i, e := range w.chain(tenant) {
@@ -217,9 +217,9 @@ func auditOfALargeChange(w *world) {
 // auditOutlivesItsExecution: who deletes an execution does not delete what was done.
 func auditOutlivesItsExecution(w *world) {
 	c := creation(domain.ExecutionID(newID()))
-	c.Audit = []domain.AuditRecord{told("execution.created")}
+	c.Audit = []domain.AuditRecord{record("execution.created")}
 	w.accepted(c)
-	deleted := told("execution.deleted")
+	deleted := record("execution.deleted")
 	deleted.Execution = c.Execution
 	w.unaudited(func() {
 		w.refused(w.s.Delete(w.ctx, "other", c.Execution, deleted), domain.CodeNotFound)

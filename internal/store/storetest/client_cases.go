@@ -164,7 +164,7 @@ func answersAgain(w *world) {
 		w.untouched(id, func() {
 			again := answered(id, "a", "out\xff", "")
 			again.AnswerClient.Answer.By = domain.Actor{KeyID: "another"}
-			again.Events, again.Audit = said(id, 0, 3).Events, []domain.AuditRecord{told("twice")}
+			again.Events, again.Audit = said(id, 0, 3).Events, []domain.AuditRecord{record("twice")}
 			if diff := cmp.Diff(store.Result{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
 				w.Error(diff)
 			}

@@ -396,7 +396,7 @@ func refusedInBatch(w *world) {
 			if _, err := w.s.Head(w.ctx, c.Execution); err == nil {
 				pictures[c.Execution] = w.picture(c.Execution)
 			}
-			c.Remember, c.Hits, c.Audit = append(c.Remember, rule("")), []string{hit}, []domain.AuditRecord{told("refused")}
+			c.Remember, c.Hits, c.Audit = append(c.Remember, rule("")), []string{hit}, []domain.AuditRecord{record("refused")}
 			batch = append(batch, c, said(fine[i+1], 1, 2))
 		}
 		results, err := w.s.Commit(w.ctx, batch)

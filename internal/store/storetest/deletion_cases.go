@@ -33,7 +33,7 @@ func (w *world) gone(id domain.ExecutionID, approval domain.ApprovalID, key stri
 	w.refused(err, domain.CodeNotFound)
 	_, _, err = w.s.ExecutionByKey(w.ctx, tenant, key)
 	w.refused(err, domain.CodeNotFound)
-	w.refused(w.s.CreateRule(w.ctx, rule(id), told("rule.created")), domain.CodeNotFound)
+	w.refused(w.s.CreateRule(w.ctx, rule(id), record("rule.created")), domain.CodeNotFound)
 	w.refused(w.commit(said(id, 0, 1)).Err, domain.CodeStale)
 	w.refused(w.commit(resolved(id, approval, domain.ApprovalApproved, "late")).Err, domain.CodeStale)
 	executions, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{})
@@ -84,11 +84,11 @@ func deletes(w *world) {
 	end.DiscardPrompts = w.waiting(id)
 	w.accepted(end)
 	w.untouched(neighbour, func() {
-		w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
+		w.must(w.s.Delete(w.ctx, tenant, id, record("execution.deleted")))
 		w.gone(id, a, "k")
 		w.removed(id)
 	})
-	w.refused(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")), domain.CodeNotFound)
+	w.refused(w.s.Delete(w.ctx, tenant, id, record("execution.deleted")), domain.CodeNotFound)
 
 	_, err := w.s.Execution(w.ctx, tenant, id)
 	w.refused(err, domain.CodeNotFound)
@@ -122,7 +122,7 @@ func deleteUnderWrite(w *world) {
 		w.accepted(store.Change{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusFailed}})
 		errs := atOnce(6, func(i int) error {
 			if i == 0 {
-				return w.replicas[0].Delete(w.ctx, tenant, id, told("execution.deleted"))
+				return w.replicas[0].Delete(w.ctx, tenant, id, record("execution.deleted"))
 			}
 			results, err := w.replicas[i%2].Commit(w.ctx, []store.Change{resolved(id, a, domain.ApprovalApproved, fmt.Sprint(i))})
 			if err == nil && domain.CodeOf(results[0].Err) != domain.CodeStale {
@@ -145,13 +145,13 @@ func deletesLive(w *world) {
 	w.accepted(c)
 	a := w.asked(id, 0)
 	own := rule(id)
-	w.must(w.s.CreateRule(w.ctx, own, told("rule.created")))
+	w.must(w.s.CreateRule(w.ctx, own, record("rule.created")))
 	neighbour := w.create()
 	w.asked(neighbour, 0)
 	before, err := w.s.Head(w.ctx, id)
 	w.must(err)
 
-	record := told("execution.deleted")
+	record := record("execution.deleted")
 	record.Actor = &domain.Actor{KeyID: "me", Name: "me"}
 	w.refused(w.s.Delete(w.ctx, "other", id, record), domain.CodeNotFound)
 	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id, record)) })
@@ -193,7 +193,7 @@ func deletesUndriven(w *world) {
 	w.accepted(queued)
 	w.acquire("two")
 	for _, id := range []domain.ExecutionID{parked, queued.Execution} {
-		w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
+		w.must(w.s.Delete(w.ctx, tenant, id, record("execution.deleted")))
 	}
 	w.acquire("two", parked, queued.Execution)
 }
@@ -206,7 +206,7 @@ func removedAtOnce(w *world) {
 			w.accepted(said(id, 1, 20))
 		}
 		w.accepted(ending(id, 1))
-		w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
+		w.must(w.s.Delete(w.ctx, tenant, id, record("execution.deleted")))
 		complete := atOnce(4, func(i int) error {
 			for range 20 {
 				if i < 2 {

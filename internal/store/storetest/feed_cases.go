@@ -121,7 +121,7 @@ func mergedWithoutDeleted(w *world) {
 	kept, deleted := w.create(), w.create()
 	w.accepted(ending(deleted, 1))
 	all := w.merged(tenant, store.FeedCursor{})
-	w.must(w.s.Delete(w.ctx, tenant, deleted, told("execution.deleted")))
+	w.must(w.s.Delete(w.ctx, tenant, deleted, record("execution.deleted")))
 	w.wantPlaces(w.merged(tenant, store.FeedCursor{}), place(kept, 1))
 	w.wantPlaces(w.merged(tenant, all[1].Cursor))
 	w.wantPlaces(w.merged(tenant, all[2].Cursor))

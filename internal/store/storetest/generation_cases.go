@@ -204,7 +204,7 @@ func acceptedAgain(w *world) {
 		w.untouched(id, func() {
 			for _, revision := range []string{"r", ""} {
 				again := acceptedBlocks(id, 1, revision, "me")
-				again.Accept.By.Name, again.Audit = "renamed", []domain.AuditRecord{told("twice")}
+				again.Accept.By.Name, again.Audit = "renamed", []domain.AuditRecord{record("twice")}
 				if diff := cmp.Diff(store.Result{LastSeq: head.LastSeq, Tenant: tenant, Repeated: true}, w.commit(again)); diff != "" {
 					w.Error(diff)
 				}
@@ -457,7 +457,7 @@ func liveAtAPlace(w *world) {
 	w.accepted(acceptedBlocks(old, 1, "r", "me"))
 	live(tenant, here, young) // whatever is going to end the other
 	w.accepted(taken(old))
-	w.must(w.s.Delete(w.ctx, tenant, old, told("deleted")))
+	w.must(w.s.Delete(w.ctx, tenant, old, record("deleted")))
 	live(tenant, here, young)
 	live(tenant, "elsewhere", elsewhere)
 	live("another", here, theirs)

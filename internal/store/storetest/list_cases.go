@@ -265,7 +265,7 @@ func tenants(w *world) {
 	for _, r := range []domain.PermissionRule{own, global} {
 		_, err = w.s.PermissionRule(w.ctx, other, r.ID)
 		w.refused(err, domain.CodeNotFound)
-		_, err = w.s.RevokeRule(w.ctx, other, r.ID, someone, told("rule.revoked"))
+		_, err = w.s.RevokeRule(w.ctx, other, r.ID, someone, record("rule.revoked"))
 		w.refused(err, domain.CodeNotFound)
 	}
 	if rules, err := w.s.Rules(w.ctx, other, id); err != nil || len(rules) != 0 {
@@ -304,7 +304,7 @@ func tenants(w *world) {
 		w.Errorf("by another tenant's cursor: %v, %v", stolen, err)
 	}
 	w.accepted(ending(id, 1))
-	w.refused(w.s.Delete(w.ctx, other, id, told("execution.deleted")), domain.CodeNotFound)
+	w.refused(w.s.Delete(w.ctx, other, id, record("execution.deleted")), domain.CodeNotFound)
 	_, err = w.s.Execution(w.ctx, tenant, id)
 	w.must(err)
 	w.hold(id, own, global)

@@ -13,7 +13,7 @@ import (
 
 // noted replaces the notes of the runbook.
 func noted(revision int64, content string) store.MemorySave {
-	return store.MemorySave{Scope: runbook, Revision: revision, Content: content, By: someone, Record: told("memory.saved")}
+	return store.MemorySave{Scope: runbook, Revision: revision, Content: content, By: someone, Record: record("memory.saved")}
 }
 
 func save(w *world, s *store.Store, revision int64, content string) (domain.Memory, error) {
@@ -125,7 +125,7 @@ func memoryIsFenced(w *world) {
 			"a driver to come":    by(id, 3, 1),
 			"nobody who drives":   by(id, 0, 1),
 			"an unknown one":      by(domain.ExecutionID(newID()), 2, 1),
-			"the first, in a new": {Scope: domain.GlobalMemory, Content: "x", Execution: id, Epoch: 1, Record: told("memory.saved")},
+			"the first, in a new": {Scope: domain.GlobalMemory, Content: "x", Execution: id, Epoch: 1, Record: record("memory.saved")},
 		} {
 			if _, err := w.s.SaveMemory(w.ctx, tenant, late); domain.CodeOf(err) != domain.CodeStale {
 				w.Errorf("%s: %v", name, err)
@@ -159,7 +159,7 @@ func memoryUnderClaim(w *world) {
 		late := atOnce(2, func(i int) bool {
 			if i == 0 {
 				_, err := w.replicas[0].SaveMemory(w.ctx, tenant, store.MemorySave{
-					Scope: scope, Content: "late", Record: told("memory.saved"), Execution: id, Epoch: 1,
+					Scope: scope, Content: "late", Record: record("memory.saved"), Execution: id, Epoch: 1,
 				})
 				if err != nil && domain.CodeOf(err) != domain.CodeStale {
 					w.Error(err)

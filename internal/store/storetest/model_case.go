@@ -76,7 +76,7 @@ func (m *modelled) commitBatch(t *rapid.T) {
 			epoch = m.heads[id].Epoch
 		}
 		c := m.change(t, id, epoch)
-		c.Audit = slices.Repeat([]domain.AuditRecord{told("said")}, rapid.IntRange(0, 2).Draw(t, "audit"))
+		c.Audit = slices.Repeat([]domain.AuditRecord{record("said")}, rapid.IntRange(0, 2).Draw(t, "audit"))
 		c.Hits = slices.Repeat([]string{m.rule}, rapid.IntRange(0, 2).Draw(t, "hits"))
 		changes = append(changes, c)
 	}

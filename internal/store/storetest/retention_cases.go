@@ -45,7 +45,7 @@ func retention(w *world) {
 	w.expired(10*day, 10, short, old)
 	w.expired(10*day, 1, short)
 	w.expired(day/2, 10, short, old, recent)
-	w.must(w.s.Delete(w.ctx, tenant, short, told("execution.deleted")))
+	w.must(w.s.Delete(w.ctx, tenant, short, record("execution.deleted")))
 	w.expired(10*day, 10, old)
 	for _, id := range []domain.ExecutionID{forEver, young} {
 		if _, err := w.s.Execution(w.ctx, tenant, id); err != nil {

@@ -17,13 +17,13 @@ var someone = domain.Actor{KeyID: "k", Name: "<me>"}
 // written stores a rule that nobody's decision left behind.
 func (w *world) written(rule domain.PermissionRule) domain.PermissionRule {
 	w.Helper()
-	w.must(w.s.CreateRule(w.ctx, rule, told("rule.created")))
+	w.must(w.s.CreateRule(w.ctx, rule, record("rule.created")))
 	return rule
 }
 
 func (w *world) revoke(id string) domain.PermissionRule {
 	w.Helper()
-	revoked, err := w.s.RevokeRule(w.ctx, tenant, id, someone, told("rule.revoked"))
+	revoked, err := w.s.RevokeRule(w.ctx, tenant, id, someone, record("rule.revoked"))
 	w.must(err)
 	return revoked
 }
@@ -183,7 +183,7 @@ func rulesAreRefused(w *world) {
 			{foreign, domain.CodeNotFound}, {unknown, domain.CodeNotFound}, {taken, domain.CodeConflict},
 			{bogus, domain.CodeInternal}, {wild, domain.CodeInternal}, {odd, domain.CodeInternal},
 		} {
-			w.untouched(id, func() { w.refused(w.s.CreateRule(w.ctx, c.rule, told("rule.created")), c.code) })
+			w.untouched(id, func() { w.refused(w.s.CreateRule(w.ctx, c.rule, record("rule.created")), c.code) })
 		}
 		for _, record := range []domain.AuditRecord{{}, {Action: "a", Details: json.RawMessage(`{`)}} {
 			w.untouched(id, func() {
@@ -192,7 +192,7 @@ func rulesAreRefused(w *world) {
 				w.refused(err, domain.CodeInternal)
 			})
 		}
-		_, err := w.s.RevokeRule(w.ctx, tenant, "nowhere", someone, told("rule.revoked"))
+		_, err := w.s.RevokeRule(w.ctx, tenant, "nowhere", someone, record("rule.revoked"))
 		w.refused(err, domain.CodeNotFound)
 	})
 	w.hold(id, taken)
@@ -203,7 +203,7 @@ func revokedOnce(w *world) {
 	r := w.written(rule(""))
 	before := len(w.chain(tenant))
 	revoked := atOnce(12, func(i int) domain.PermissionRule {
-		got, err := w.replicas[i%2].RevokeRule(w.ctx, tenant, r.ID, someone, told("rule.revoked"))
+		got, err := w.replicas[i%2].RevokeRule(w.ctx, tenant, r.ID, someone, record("rule.revoked"))
 		if err != nil {
 			w.Error(err)
 		}
@@ -282,11 +282,11 @@ func hitsAtOnce(w *world) {
 		}
 		for round := range rounds {
 			c := said(ids[i], 1, 1)
-			c.Hits, c.Audit = mine, []domain.AuditRecord{told("toolCall.bash")}
+			c.Hits, c.Audit = mine, []domain.AuditRecord{record("toolCall.bash")}
 			if _, err := w.replicas[i%2].Commit(w.ctx, []store.Change{c}); err != nil {
 				return err
 			}
-			if _, err := w.replicas[i%2].RevokeRule(w.ctx, tenant, mine[round%len(mine)], someone, told("rule.revoked")); err != nil {
+			if _, err := w.replicas[i%2].RevokeRule(w.ctx, tenant, mine[round%len(mine)], someone, record("rule.revoked")); err != nil {
 				return err
 			}
 		}
@@ -308,9 +308,9 @@ func ruleUnderDelete(w *world) {
 		w.accepted(ending(id, 1))
 		for _, err := range atOnce(6, func(i int) error {
 			if i == 0 {
-				return w.replicas[0].Delete(w.ctx, tenant, id, told("execution.deleted"))
+				return w.replicas[0].Delete(w.ctx, tenant, id, record("execution.deleted"))
 			}
-			err := w.replicas[i%2].CreateRule(w.ctx, rule(id), told("rule.created"))
+			err := w.replicas[i%2].CreateRule(w.ctx, rule(id), record("rule.created"))
 			if err != nil && domain.CodeOf(err) != domain.CodeNotFound {
 				return fmt.Errorf("a rule of an execution that goes: %w", err)
 			}

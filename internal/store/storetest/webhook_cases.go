@@ -25,7 +25,7 @@ func webhook(of domain.TenantID, types ...domain.EventType) store.Webhook {
 
 func (w *world) hooked(hook store.Webhook) store.Webhook {
 	w.Helper()
-	w.must(w.s.CreateWebhook(w.ctx, hook, manyWebhooks, told("webhook.created")))
+	w.must(w.s.CreateWebhook(w.ctx, hook, manyWebhooks, record("webhook.created")))
 	return hook
 }
 
@@ -68,22 +68,22 @@ func webhookRoundTrip(w *world) {
 	if diff := cmp.Diff(all, got); diff != "" {
 		w.Error(diff)
 	}
-	w.must(w.s.RotateWebhook(w.ctx, tenant, all[0].ID, "whsec_two", time.Hour, told("webhook.rotated")))
+	w.must(w.s.RotateWebhook(w.ctx, tenant, all[0].ID, "whsec_two", time.Hour, record("webhook.rotated")))
 	one, err := w.s.Webhook(w.ctx, tenant, all[0].ID)
 	w.must(err)
 	if one.Secret != "whsec_two" || one.Previous != "whsec_one" {
 		w.Errorf("%+v", one)
 	}
-	w.must(w.s.RotateWebhook(w.ctx, tenant, all[0].ID, "whsec_three", 0, told("webhook.rotated")))
+	w.must(w.s.RotateWebhook(w.ctx, tenant, all[0].ID, "whsec_three", 0, record("webhook.rotated")))
 	if one, err = w.s.Webhook(w.ctx, tenant, all[0].ID); err != nil || one.Secret != "whsec_three" || one.Previous != "" {
 		w.Errorf("%+v, %v", one, err)
 	}
 	w.unaudited(func() {
 		for name, err := range map[string]error{
-			"rotate":    w.s.RotateWebhook(w.ctx, "another", all[0].ID, "x", 0, told("x")),
-			"enable":    w.s.EnableWebhook(w.ctx, "another", all[0].ID, told("x")),
-			"delete":    w.s.DeleteWebhook(w.ctx, "another", all[0].ID, told("x")),
-			"redeliver": second(w.s.Redeliver(w.ctx, tenant, all[0].ID, "msg_x", told("x"))),
+			"rotate":    w.s.RotateWebhook(w.ctx, "another", all[0].ID, "x", 0, record("x")),
+			"enable":    w.s.EnableWebhook(w.ctx, "another", all[0].ID, record("x")),
+			"delete":    w.s.DeleteWebhook(w.ctx, "another", all[0].ID, record("x")),
+			"redeliver": second(w.s.Redeliver(w.ctx, tenant, all[0].ID, "msg_x", record("x"))),
 			"list":      second(w.s.Deliveries(w.ctx, "another", all[0].ID, "", "", 0)),
 		} {
 			if domain.CodeOf(err) != domain.CodeNotFound {
@@ -91,7 +91,7 @@ func webhookRoundTrip(w *world) {
 			}
 		}
 	})
-	w.must(w.s.DeleteWebhook(w.ctx, tenant, all[0].ID, told("webhook.deleted")))
+	w.must(w.s.DeleteWebhook(w.ctx, tenant, all[0].ID, record("webhook.deleted")))
 	if _, err := w.s.Webhook(w.ctx, tenant, all[0].ID); domain.CodeOf(err) != domain.CodeNotFound {
 		w.Error(err)
 	}
@@ -102,7 +102,7 @@ func second[T any](_ T, err error) error { return err }
 // Also those who come at once count one after the other.
 func webhooksAreBounded(w *world) {
 	errs := atOnce(manyWebhooks+5, func(i int) error {
-		return w.replicas[i%len(w.replicas)].CreateWebhook(w.ctx, webhook(tenant), manyWebhooks, told("webhook.created"))
+		return w.replicas[i%len(w.replicas)].CreateWebhook(w.ctx, webhook(tenant), manyWebhooks, record("webhook.created"))
 	})
 	refused := 0
 	for _, err := range errs {
@@ -177,7 +177,7 @@ func deliveredWithTheEvent(w *world) {
 			w.Errorf("%+v", got[i])
 		}
 	}
-	w.must(w.s.Delete(w.ctx, tenant, id, told("execution.deleted")))
+	w.must(w.s.Delete(w.ctx, tenant, id, record("execution.deleted")))
 	if len(w.deliveries(all)) != 4 {
 		w.Error("what was told is gone with its execution")
 	}
@@ -253,7 +253,7 @@ func attemptsAreKept(w *world) {
 	if diff := cmp.Diff(done.Attempt, d.Attempts[2]); diff != "" {
 		w.Error(diff)
 	}
-	again, err := w.s.Redeliver(w.ctx, tenant, hook.ID, d.ID, told("webhook.redelivered"))
+	again, err := w.s.Redeliver(w.ctx, tenant, hook.ID, d.ID, record("webhook.redelivered"))
 	w.must(err)
 	if again.State != store.DeliveryPending || again.Before != 3 || len(again.Attempts) != 3 || !w.isDue(hook) {
 		w.Errorf("redelivered: %+v", again)
@@ -266,7 +266,7 @@ func redeliveryOvertakesAnAttempt(w *world) {
 	w.accepted(ending(w.create(), 1))
 	redelivered := func(d store.Delivery) {
 		w.Helper()
-		_, err := w.s.Redeliver(w.ctx, tenant, hook.ID, d.ID, told("webhook.redelivered"))
+		_, err := w.s.Redeliver(w.ctx, tenant, hook.ID, d.ID, record("webhook.redelivered"))
 		w.must(err)
 	}
 	for _, state := range []store.DeliveryState{store.DeliveryPending, store.DeliveryFailed, store.DeliveryDelivered} {
@@ -314,7 +314,7 @@ func goneIsDisabled(w *world) {
 	if all := w.deliveries(hook); len(all) != 2 || all[1].Due != nil && all[0].Due != nil {
 		w.Errorf("%+v", all)
 	}
-	w.must(w.s.EnableWebhook(w.ctx, tenant, hook.ID, told("webhook.enabled")))
+	w.must(w.s.EnableWebhook(w.ctx, tenant, hook.ID, record("webhook.enabled")))
 	if got := w.claimDeliveries(w.s, hook, 5); len(got) != 1 {
 		w.Errorf("%d wait after it was enabled", len(got))
 	}

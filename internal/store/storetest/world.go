@@ -151,8 +151,8 @@ func rule(id domain.ExecutionID) domain.PermissionRule {
 	return r
 }
 
-// told is a record of what was done.
-func told(action string) domain.AuditRecord {
+// record is an audit record.
+func record(action string) domain.AuditRecord {
 	return domain.AuditRecord{Action: action, Channel: "api"}
 }
 

@@ -63,7 +63,7 @@ func (l *link) pump(way Direction, from, to *net.TCPConn) {
 	}
 }
 
-// forward brings a piece to its other end, as far as the orders let it. It tells whether the link goes on.
+// forward brings a piece to its other end, as far as the orders let it. It reports whether the link goes on.
 func (l *link) forward(way Direction, to *net.TCPConn, piece []byte) bool {
 	if way == ToServer {
 		l.look(piece)
