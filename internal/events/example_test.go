@@ -16,6 +16,7 @@ import (
 // A follower that begins behind event 1 reads event 2 from the database and event 3 as it is committed, with no seam between them.
 func ExampleFollower_Next() {
 	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
 	folder, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		fmt.Println(err)
@@ -31,8 +32,7 @@ func ExampleFollower_Next() {
 	log := events.NewLog(s)
 	var running sync.WaitGroup
 	running.Go(func() { log.Run(ctx) })
-	defer running.Wait()
-	defer stop()
+	defer func() { stop(); running.Wait() }()
 
 	const id = domain.ExecutionID("0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11")
 	creation := &store.Creation{Owner: replica, Execution: domain.Execution{
