@@ -22,7 +22,7 @@ func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
 			return provider.Answer{}, nil, models.gaveUp(trouble)
 		}
 		from := models.asked().model.Name
-		models.giveUp(trouble.Shown)
+		models.lost = append(models.lost, lost{name: from, why: trouble.Shown})
 		t.agent.conversation.measured = 0 // what one model has counted is no measure for the next
 		err = t.host.Emit(ctx, domain.ModelSwitched{
 			From: from, To: models.asked().model.Name, Code: trouble.Shown.Code, Message: trouble.Shown.Message,

@@ -45,19 +45,14 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 		got, said, err = t.attempts(ctx)
 	}
 	if domain.CodeOf(err) == domain.CodeContextOverflow {
-		err = t.overflow(tried, err)
+		also := "there is no tool result that could be shortened" // what was tried, so that nobody tries it again by hand
+		if len(tried) > 0 {
+			also = "also " + strings.Join(tried, " and ")
+		}
+		err = &provider.Error{Shown: domain.Errorf(domain.CodeContextOverflow,
+			"The conversation is longer than model %q can read; %s.", t.agent.models.asked().model.Name, also).With(err)}
 	}
 	return got, said, err
-}
-
-// overflow is the end. It says what was tried, so that nobody tries it again by hand.
-func (t *turn) overflow(tried []string, cause error) error {
-	also := "there is no tool result that could be shortened"
-	if len(tried) > 0 {
-		also = "also " + strings.Join(tried, " and ")
-	}
-	return &provider.Error{Shown: domain.Errorf(domain.CodeContextOverflow,
-		"The conversation is longer than model %q can read; %s.", t.agent.models.asked().model.Name, also).With(cause)}
 }
 
 // makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the

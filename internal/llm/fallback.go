@@ -60,11 +60,6 @@ func (l *lineup) asked() *candidate { return l.candidates[len(l.lost)] }
 // last tells whether no other model is left.
 func (l *lineup) last() bool { return len(l.lost)+1 == len(l.candidates) }
 
-// giveUp takes the model out whose turn it is.
-func (l *lineup) giveUp(why *domain.Error) {
-	l.lost = append(l.lost, lost{name: l.asked().model.Name, why: why})
-}
-
 // recover goes on where an earlier process had come to, with a request that failed. Its model is asked again, and not those that were
 // given up before it. It tells whether the model is still there.
 func (l *lineup) recover(retrying *domain.Retrying) bool {

@@ -67,14 +67,6 @@ func argumentsOf(written string) json.RawMessage {
 	case !domain.TooDeep([]byte(written)) && json.Valid([]byte(written)):
 		return json.RawMessage(written)
 	default:
-		return quoted(written)
+		return domain.Encode(written)
 	}
-}
-
-func quoted(text string) json.RawMessage {
-	encoded, err := json.Marshal(text)
-	if err != nil { // a string always encodes
-		panic("llm: " + err.Error())
-	}
-	return encoded
 }

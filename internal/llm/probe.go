@@ -29,17 +29,13 @@ func (p *probe) reason(ctx context.Context) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now := time.Now(); now.After(p.until) {
-		p.found = p.ask(context.WithoutCancel(ctx)) // one caller's leaving says nothing about the provider
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout) // one caller's leaving says nothing about the provider
+		defer cancel()
+		p.found = ""
+		if err := p.client.Probe(ctx); err != nil {
+			p.found = domain.FailureOf(err).Message
+		}
 		p.until = time.Now().Add(probeHolds)
 	}
 	return p.found
-}
-
-func (p *probe) ask(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
-	if err := p.client.Probe(ctx); err != nil {
-		return domain.FailureOf(err).Message
-	}
-	return ""
 }

@@ -27,7 +27,11 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 			return "", err
 		}
 	}
-	if stop, err := t.act(ctx, t.unsettled()); err != nil || stop != "" {
+	var unsettled []pendingCall // a restart has left them without a result
+	for _, call := range a.conversation.unsettled() {
+		unsettled = append(unsettled, t.runner.check(call))
+	}
+	if stop, err := t.act(ctx, unsettled); err != nil || stop != "" {
 		return stop, err
 	}
 	for limit := cmp.Or(max(a.execution.Request.MaxIterations, 0), defaultIterations); t.rounds < limit; {
@@ -43,14 +47,6 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		}
 	}
 	return domain.StopMaxIterations, nil
-}
-
-// unsettled are the calls that a restart has left without a result.
-func (t *turn) unsettled() (calls []pendingCall) {
-	for _, call := range t.agent.conversation.unsettled() {
-		calls = append(calls, t.runner.check(call))
-	}
-	return calls
 }
 
 // round gets one answer, and returns the calls that it asks for, or else the stop reason; neither where the model is to be asked

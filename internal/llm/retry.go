@@ -38,8 +38,9 @@ func (r *retries) next(now time.Time, trouble *provider.Error) (time.Time, bool)
 	if !trouble.Retry || left <= 0 || trouble.After > left {
 		return time.Time{}, false
 	}
-	if trouble.After > 0 {
-		return now.Add(min(obeyed(trouble.After, r.attempt), left)), true // the jitter does not lead past the end
+	if trouble.After > 0 { // a provider that asks for an instant, again and again, is asked ever more rarely; the jitter does not lead past the end
+		after := max(trouble.After+rand.N(min(trouble.After/10, mostJitter)+time.Millisecond), pause(r.attempt, usualWait)/4)
+		return now.Add(min(after, left)), true
 	}
 	most := usualWait
 	if trouble.Shown.Code == domain.CodeModelStreamBroken {
@@ -66,11 +67,6 @@ func pause(attempts int, most time.Duration) time.Duration {
 		wait = min(firstWait<<doublings, most)
 	}
 	return wait/2 + rand.N(wait)
-}
-
-// obeyed is the wait that a provider asks for. One that asks for an instant, again and again, is asked ever more rarely.
-func obeyed(after time.Duration, attempts int) time.Duration {
-	return max(after+rand.N(min(after/10, mostJitter)+time.Millisecond), pause(attempts, usualWait)/4)
 }
 
 func waitUntil(ctx context.Context, at time.Time) error {

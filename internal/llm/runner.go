@@ -68,7 +68,7 @@ func (r *runner) prepare(wanted provider.Call, position int) pendingCall {
 	call.Arguments = r.mask.JSON(written)
 	exposed := !bytes.Equal(call.Arguments, written)
 	if len(wanted.Arguments) > maxArgumentBytes {
-		call.Arguments = quoted(string(call.Arguments[:min(len(call.Arguments), shownArguments)]) + "…")
+		call.Arguments = domain.Encode(string(call.Arguments[:min(len(call.Arguments), shownArguments)]) + "…")
 		return r.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"The arguments have %d bytes; at most %d are allowed.", len(wanted.Arguments), maxArgumentBytes))
 	}

@@ -76,21 +76,14 @@ func memoryPrompt(notes []domain.Memory, writes bool) string {
 		if content == "" {
 			content = "(none yet)"
 		}
-		parts = append(parts, fmt.Sprintf("<notes scope=%q revision=\"%d\">\n%s\n</notes>",
-			scopeWord(memory.Scope), memory.Revision, inNotes(content)))
+		scope := "runbook" // as the tools call it: a model that knew the runbook's id could not use it there
+		if memory.Scope == domain.GlobalMemory {
+			scope = "global"
+		}
+		content = notesTag.ReplaceAllString(content, "($1") // a note that closes the tag would speak as the server from there on
+		parts = append(parts, fmt.Sprintf("<notes scope=%q revision=\"%d\">\n%s\n</notes>", scope, memory.Revision, content))
 	}
 	return paragraphs(parts...)
 }
 
-// scopeWord is what the tools call the scope: a model that knew the runbook's id could not use it there.
-func scopeWord(scope domain.MemoryScope) string {
-	if scope == domain.GlobalMemory {
-		return "global"
-	}
-	return "runbook"
-}
-
 var notesTag = regexp.MustCompile(`(?i)<(\s*/?\s*notes)`)
-
-// inNotes takes the tag out of a note: one that closes it would speak as the server from there on.
-func inNotes(content string) string { return notesTag.ReplaceAllString(content, "($1") }

@@ -44,7 +44,10 @@ type client struct {
 var _ provider.Client = (*client)(nil)
 
 func newClient(entry provider.Model, setup provider.Setup) *client {
-	header := headerOf(entry.APIKey)
+	header := http.Header{"User-Agent": {userAgent}, "Anthropic-Version": {version}}
+	if entry.APIKey != "" { // in a header of its own, which a redirect would carry to another host; [provider.Setup.HTTPClient] follows none
+		header.Set("X-Api-Key", entry.APIKey)
+	}
 	probed := header.Clone()
 	base := strings.TrimSuffix(entry.BaseURL, "/v1") + "/v1" // the vendor's own tools have the address without the version
 	header.Set("Content-Type", "application/json")
@@ -65,16 +68,6 @@ const version = "2023-06-01"
 
 // userAgent says who asks, as it does to every other server.
 const userAgent = "signoff"
-
-// headerOf says who asks, and for which version of the API. The key stands in its own header, so a redirect to another host
-// would carry it along; [provider.Setup.HTTPClient] follows none.
-func headerOf(key string) http.Header {
-	header := http.Header{"User-Agent": {userAgent}, "Anthropic-Version": {version}}
-	if key != "" {
-		header.Set("X-Api-Key", key)
-	}
-	return header
-}
 
 // Probe implements [provider.Client] by the list of models.
 func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }

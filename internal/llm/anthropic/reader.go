@@ -105,7 +105,7 @@ func (r *reader) handOn() error {
 		return nil
 	}
 	r.thoughts.handed = len(r.thoughts.blocks)
-	return r.sink.Thinking(r.thoughts.encoded())
+	return r.sink.Thinking(domain.Encode(thinkingState{Provider: Name, Model: r.thoughts.model, Blocks: r.thoughts.blocks}))
 }
 
 // answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.

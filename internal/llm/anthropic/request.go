@@ -104,7 +104,8 @@ func visible(text string) bool { return strings.TrimSpace(text) != "" }
 func (m model) said(message domain.Message) []block {
 	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls}
 	for _, thought := range thoughts(m.name, message) {
-		rest.upTo(thought)
+		rest.speak(thought.AfterText - rest.spoken) // where masking has changed the length of the text, a sentence is cut elsewhere
+		rest.call(thought.AfterCalls - rest.asked)
 		rest.blocks = append(rest.blocks, thought.param())
 	}
 	rest.speak(len(rest.text))
@@ -118,13 +119,6 @@ type saidRest struct {
 	calls         []domain.ToolCall
 	spoken, asked int // that are
 	blocks        []block
-}
-
-// upTo takes what was before the thought. Where masking has changed the length of the text, a sentence is cut elsewhere
-// than it was, which nobody minds.
-func (r *saidRest) upTo(thought thinkingBlock) {
-	r.speak(thought.AfterText - r.spoken)
-	r.call(thought.AfterCalls - r.asked)
 }
 
 func (r *saidRest) speak(characters int) {

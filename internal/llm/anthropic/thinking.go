@@ -72,14 +72,6 @@ func (r *thoughtReader) end() {
 	}
 }
 
-func (r *thoughtReader) encoded() json.RawMessage {
-	encoded, err := json.Marshal(thinkingState{Provider: Name, Model: r.model, Blocks: r.blocks})
-	if err != nil { // strings and numbers always encode
-		panic("anthropic: " + err.Error())
-	}
-	return encoded
-}
-
 // thoughts are the blocks of a message that this model may have back.
 func thoughts(model string, message domain.Message) []thinkingBlock {
 	var state thinkingState

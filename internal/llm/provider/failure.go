@@ -24,13 +24,13 @@ const (
 	longestAfter    = 30 * 24 * time.Hour // that a vendor may ask us to wait
 )
 
-// Error is what went wrong with a request to a f.model, and whether the same request may do better.
+// Error is what went wrong with a request to a model, and whether the same request may do better.
 type Error struct {
 	Shown *domain.Error // fit to be shown to anybody
 	Retry bool
 	Once  bool          // but no more than once
 	Mend  bool          // it does better only after somebody has mended something
-	After time.Duration // the vendor's wish; 0 = none
+	After time.Duration // how long the vendor asks to wait; 0 = it does not say
 }
 
 // Error implements error.
@@ -252,7 +252,7 @@ func (e *statusError) empty() bool {
 	}
 }
 
-// outOfCredit is final for this f.model, and says nothing of the others.
+// outOfCredit is final for this model, and says nothing of the others.
 func (e *statusError) outOfCredit(f Failures) *Error {
 	said := cmp.Or(f.shorten(e.message), "it does not say more")
 	return &Error{Shown: domain.Errorf(domain.CodeQuotaExceeded,
