@@ -39,7 +39,7 @@ type agent struct {
 	fresh        bool                 // the session has not been prompted, and knows nothing
 	unset        domain.ChosenOptions // of prompts whose turn ended before they were set
 
-	exit    sync.Once // that the process has ended is told once
+	exit    sync.Once // the end of the process is reported once
 	watched chan struct{}
 }
 
@@ -66,24 +66,28 @@ func newAgent(config Config, opening domain.Opening) *agent {
 // attach takes the process that was started, and begins to listen to it.
 func (a *agent) attach(child *sandbox.Child) {
 	var tell func([]byte)
+	var tap func(wire.Direction, []byte)
 	if a.execution.Request.Debug {
 		tell = func(text []byte) {
 			a.translator.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.config.Masked(text)), "\uFFFD")})
 		}
+		tap = func(way wire.Direction, raw []byte) {
+			a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
+		}
 	}
 	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
-	a.peer = wire.New(child.Stdin, child.Stdout, a, wire.Options{Tap: a.tap()})
+	a.peer = wire.New(child.Stdin, child.Stdout, a, wire.Options{Tap: tap})
 	a.watched = make(chan struct{})
 	go a.watch()
 }
 
 // Introduction implements [domain.Agent].
 func (a *agent) Introduction() domain.Introduction {
-	info, can := a.hello.Object("agentInfo"), a.hello.Object("agentCapabilities")
+	info, can, chosen := a.hello.Object("agentInfo"), a.hello.Object("agentCapabilities"), a.translator.currentSettings()
 	return domain.Introduction{
 		Name: wire.Beginning(info.Text("name"), 200), Version: wire.Beginning(info.Text("version"), 200), AgentSession: a.session,
 		Resumable: can.Has("loadSession") || can.Object("sessionCapabilities").Has("resume"),
-		Continued: a.continued, Mode: a.translator.setting(settings.CategoryMode), Model: a.translator.setting(settings.CategoryModel),
+		Continued: a.continued, Mode: chosen.Current(settings.CategoryMode), Model: chosen.Current(settings.CategoryModel),
 	}
 }
 
@@ -93,7 +97,7 @@ const closeLimit = time.Second
 // Close implements [domain.Agent]. It ends the process, all that it has started, and the commands that it runs through
 // us, within five seconds and a little.
 func (a *agent) Close() error {
-	a.stop()             // first: it frees whoever waits for the host
+	a.stop()             // first: it releases those who wait for the host
 	a.exit.Do(func() {}) // nobody needs to be told any more
 	a.service.end(context.Canceled)
 	a.servers.close()
@@ -135,16 +139,6 @@ func (a *agent) tellExit() {
 	a.exit.Do(func() {
 		a.translator.tell(domain.AgentExited{Message: a.program.exitError(a.config.Masked).Message})
 	})
-}
-
-// tap shows what goes over the wire to the debug feed, where that is on.
-func (a *agent) tap() func(wire.Direction, []byte) {
-	if !a.execution.Request.Debug {
-		return nil
-	}
-	return func(way wire.Direction, raw []byte) {
-		a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
-	}
 }
 
 // grants tells whether the agent is offered a power of ours.

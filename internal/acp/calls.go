@@ -35,12 +35,16 @@ func (t *translator) announce(agentID string, update wire.Object) *toolCall {
 	return c
 }
 
-// request tells that somebody wants to run the call. It ends what is being said: what follows is said after it.
+// request tells that somebody wants to run the call. It ends what is being said: what follows is said after it. Calls in a row belong
+// to one message; what comes after a result is a new answer of the model.
 func (t *translator) request(c *toolCall) {
 	t.release()
 	t.closeMessage(false)
+	if t.messages.round == "" { // a new answer of the model, which says nothing
+		t.messages.round = t.newMessageID()
+	}
 	t.emit(domain.ToolCallRequested{
-		ToolCallID: c.id, MessageID: t.roundID(), Turn: t.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
+		ToolCallID: c.id, MessageID: t.messages.round, Turn: t.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
 		Summary: c.summary,
 	})
 }
@@ -56,8 +60,13 @@ func (t *translator) progressed(c *toolCall, update wire.Object) {
 	case "completed":
 		t.start(c)
 		t.complete(c, domain.OutcomeSucceeded)
-	case "failed":
-		t.failed(c)
+	case "failed": // agents have one word for a failure, and for a call that was not run because nobody answered
+		if c.unanswered && !c.started {
+			t.complete(c, domain.OutcomeCancelled)
+			return
+		}
+		t.start(c)
+		t.complete(c, domain.OutcomeFailed)
 	case "cancelled": // of the next version of the protocol
 		t.complete(c, domain.OutcomeCancelled)
 	}
@@ -70,16 +79,6 @@ func (t *translator) start(c *toolCall) {
 	}
 	c.started, c.begun = true, time.Now()
 	t.emit(domain.ToolCallStarted{ToolCallID: c.id, Arguments: c.arguments, AllowedBy: "agent"})
-}
-
-// failed ends a call that failed, or that was not run because nobody answered: agents have one word for both.
-func (t *translator) failed(c *toolCall) {
-	if c.unanswered && !c.started {
-		t.complete(c, domain.OutcomeCancelled)
-		return
-	}
-	t.start(c)
-	t.complete(c, domain.OutcomeFailed)
 }
 
 // complete tells the outcome of a call that the agent ran, and of the questions that were about it too.

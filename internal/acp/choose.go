@@ -32,7 +32,7 @@ func (a *agent) takeOptions(ctx context.Context, options map[string]string) erro
 // choose sets options. The model goes first, since it decides what else there is to choose from, and then the mode. Where
 // one cannot be set, those before it are set back: a turn that is not taken must not leave half of its options behind.
 func (a *agent) choose(ctx context.Context, selections []settings.Selection) error {
-	effective, err := a.translator.effective(selections)
+	effective, err := a.translator.currentSettings().Effective(selections)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,8 @@ func (a *agent) choose(ctx context.Context, selections []settings.Selection) err
 
 // chooseOne sets an option, and returns it as it was before; nil where nothing was asked of the agent.
 func (a *agent) chooseOne(ctx context.Context, wanted settings.Selection) (before *settings.Option, err error) {
-	for _, from := range a.translator.offers(wanted.Option) {
+	current := a.translator.currentSettings()
+	for _, from := range current.Offers(wanted.Option) {
 		found := from.Choice(wanted.Value)
 		if found.Value == "" {
 			continue
@@ -67,7 +68,7 @@ func (a *agent) chooseOne(ctx context.Context, wanted settings.Selection) (befor
 		}
 		return &from, a.set(ctx, wanted, from, found.Value)
 	}
-	return nil, settings.NotOffered(wanted, a.translator.listed())
+	return nil, settings.NotOffered(wanted, current.List())
 }
 
 func (a *agent) set(ctx context.Context, wanted settings.Selection, from settings.Option, value string) error {

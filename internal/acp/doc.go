@@ -29,13 +29,13 @@
 //   - Ids of messages and calls are never used twice in an execution, whatever the agent does with its own.
 //   - An agent's question goes to a person with its options as they are, and the answer is one of them by id, or that
 //     nobody says anything. No option is ever chosen here.
-//   - When the context of a turn ends, everything that the agent waits for is answered, it is told to cancel, and if it
+//   - When the context of a turn ends, everything that the agent waits for is answered, it gets a cancel, and if it
 //     has not ended its turn after three seconds, it is killed. Who cancelled is known here and not read from the answer.
 //   - A process that ends is noticed at once, and told with the last words of its standard error: as the turn's failure,
 //     or between turns as a fact.
-//   - Resuming an earlier session tells nothing twice, whenever the agent tells it again: the log knows what is no news. What
-//     may be news is told.
-//   - What the agent offers to choose from is told when its session begins, and after each change. What is chosen is set before
+//   - Resuming an earlier session repeats no event, whenever the agent repeats its updates: the log shows what is not new. What
+//     may be new is shown.
+//   - The options of the agent are shown when its session begins, and after each change. What is chosen is set before
 //     the first prompt, or before the prompt that chooses it; an agent that does not take it is asked nothing.
 //   - Unknown usage stays unknown: zeros from an agent that does not count are not counted.
 //   - Secrets that the operator's configuration hands to the agent are hidden in everything that is kept or shown of what

@@ -37,7 +37,11 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.translator.answered(c, answer.Status)
 	if ours { // a refusal has its outcome from the host already
-		a.translator.settle(c, formOutcome(answer))
+		completed := domain.ToolCallCompleted{Outcome: domain.OutcomeCancelled, Error: failureOf(domain.OutcomeCancelled)}
+		if answer.Status == domain.ApprovalApproved {
+			completed = domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: string(answer.Content)}
+		}
+		a.translator.settle(c, completed)
 	}
 	if withdrawn(ctx) {
 		return nil, context.Canceled
@@ -70,14 +74,5 @@ func formAnswer(answer domain.Answer) elicitationAnswer {
 		return elicitationAnswer{Action: "decline"}
 	default:
 		return elicitationAnswer{Action: "cancel"}
-	}
-}
-
-func formOutcome(answer domain.Answer) domain.ToolCallCompleted {
-	switch answer.Status {
-	case domain.ApprovalApproved:
-		return domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: string(answer.Content)}
-	default:
-		return domain.ToolCallCompleted{Outcome: domain.OutcomeCancelled, Error: failureOf(domain.OutcomeCancelled)}
 	}
 }

@@ -63,8 +63,13 @@ func (a *agent) resumeSession(ctx context.Context, params map[string]any) error 
 	close(a.sessionNamed)
 	params["sessionId"] = a.session
 	answer, err := a.requestSession(ctx, "session/"+a.continued, params)
-	if err != nil {
-		return a.explainLoss(ctx, err)
+	var refused *acp.RequestError
+	switch {
+	case errors.As(err, &refused) && refused.Code != errorAuthRequired: // the session is not there any more
+		return domain.Errorf(domain.CodeNotResumable, "The agent does not resume its session %s: %s (code %d)",
+			wire.Beginning(a.session, 100), a.wording(refused), refused.Code)
+	case err != nil:
+		return a.explain(ctx, "session/"+a.continued, err)
 	}
 	a.translator.established(a.withoutSecrets(answer))
 	if a.continued == "load" {
@@ -73,18 +78,7 @@ func (a *agent) resumeSession(ctx context.Context, params map[string]any) error 
 	return nil
 }
 
-// explainLoss is explain for a session of an earlier process: that the agent refuses it means that it is not there any
-// more.
-func (a *agent) explainLoss(ctx context.Context, err error) error {
-	var refused *acp.RequestError
-	if errors.As(err, &refused) && refused.Code != errorAuthRequired {
-		return domain.Errorf(domain.CodeNotResumable, "The agent does not resume its session %s: %s (code %d)",
-			wire.Beginning(a.session, 100), a.wording(refused), refused.Code)
-	}
-	return a.explain(ctx, "session/"+a.continued, err)
-}
-
-// requestSession asks for a session. An agent that wants to know first who uses it is asked again after it was told.
+// requestSession asks for a session. An agent that requires authentication is asked again after it.
 func (a *agent) requestSession(ctx context.Context, method string, params any) (wire.Object, error) {
 	answer, err := a.callFor(ctx, method, params)
 	var refused *acp.RequestError

@@ -25,12 +25,14 @@ const (
 // errSlow ends a call that the agent does not answer in its time.
 var errSlow = errors.New("the agent does not answer")
 
-// explain makes a failure of why a call has no result. What ctx ended is ctx's cause: that is whoever asked.
+// explain returns the error of a call without a result. Where ctx has ended, it is the cause of ctx.
 func (a *agent) explain(ctx context.Context, method string, err error) error {
 	var answered *acp.RequestError
 	switch {
-	case errors.As(err, &answered):
-		return a.refused(method, answered)
+	case errors.As(err, &answered) && answered.Code == errorAuthRequired:
+		return domain.Errorf(domain.CodeAgentUnauthorized, "%s", a.signIn())
+	case answered != nil:
+		return domain.Errorf(domain.CodeAgentFailed, "The agent answered %s with an error: %s (code %d)", method, a.wording(answered), answered.Code)
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, errSlow):
@@ -40,15 +42,6 @@ func (a *agent) explain(ctx context.Context, method string, err error) error {
 	default:
 		return a.program.exitError(a.config.Masked)
 	}
-}
-
-// refused makes a failure of an error that the agent answered with.
-func (a *agent) refused(method string, answered *acp.RequestError) *domain.Error {
-	if answered.Code == errorAuthRequired {
-		return domain.Errorf(domain.CodeAgentUnauthorized, "%s", a.signIn())
-	}
-	return domain.Errorf(domain.CodeAgentFailed, "The agent answered %s with an error: %s (code %d)",
-		method, a.wording(answered), answered.Code)
 }
 
 // wording is what an error says. Most agents put what happened into the data, and "Internal error" into the message.

@@ -128,14 +128,14 @@ func (a *agent) authorize(
 	case err != nil: // the session is over, or the request is; the session tells the outcome
 		return nil, nil, domain.Grant{}, cancelledRequest(err)
 	case !grant.Allowed:
-		a.translator.denied(c)
+		a.translator.answered(c, domain.ApprovalDenied)
 		return nil, nil, domain.Grant{}, &acp.RequestError{Code: errorInternal, Message: wire.Beginning(grant.Message, failureBytes)}
 	}
 	a.translator.answered(c, domain.ApprovalApproved)
 	return host, c, grant, nil
 }
 
-// cancelledRequest is what the agent is told where nobody judges its request any more.
+// cancelledRequest is the answer to a request that is not judged any more.
 func cancelledRequest(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, errTurnCancelled) || errors.Is(err, wire.ErrWithdrawn) {
 		return acp.NewRequestCancelled(nil)
@@ -143,7 +143,7 @@ func cancelledRequest(err error) error {
 	return &acp.RequestError{Code: errorInternal, Message: "Nobody can decide about this now."}
 }
 
-// fail tells the outcome of a call that was begun and failed, and returns what the agent is told.
+// fail reports the outcome of a call that failed, and returns the error for the agent.
 func (a *agent) fail(c *toolCall, err error) *acp.RequestError {
 	var coded *domain.Error
 	if !errors.As(err, &coded) {
@@ -173,12 +173,4 @@ func fileError(path string, err error) error {
 	default:
 		return err
 	}
-}
-
-// denied notes that the host has told the outcome of a call.
-func (t *translator) denied(c *toolCall) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c.ended = true
-	t.messages.round = ""
 }

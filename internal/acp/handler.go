@@ -36,7 +36,7 @@ func (a *agent) TextChunk(chunk wire.TextChunk) {
 	}
 }
 
-// protocolErrorsShown bounds what is told of lines that are no messages. Some agents print a log there.
+// protocolErrorsShown bounds the events for lines that are no messages. Some agents print a log there.
 const protocolErrorsShown = 20
 
 // ProtocolError implements [wire.Handler].

@@ -7,8 +7,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started by way
-// of a relay, which tells that they have started.
+// handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started through
+// a relay, which reports that they have started.
 func (a *agent) handOver() ([]any, error) {
 	can := a.hello.Object("agentCapabilities").Object("mcpCapabilities")
 	servers := []any{}
@@ -49,7 +49,7 @@ func pairs(values map[string]string) []pair {
 	return list
 }
 
-// tellServers tells of the servers whose start nobody will see.
+// tellServers reports the servers whose start cannot be seen.
 func (a *agent) tellServers() {
 	for _, name := range a.config.Withheld {
 		a.servers.is(domain.AgentMCPServerUpdated{
@@ -63,7 +63,7 @@ func (a *agent) tellServers() {
 	}
 }
 
-// tellMissing tells, at the end of a turn, of the servers that the agent has not started.
+// tellMissing reports, at the end of a turn, the servers that the agent has not started.
 func (a *agent) tellMissing() {
 	for _, server := range a.config.MCPServers {
 		if server.IsProgram() && !a.servers.known(server.Name) {

@@ -46,15 +46,6 @@ func (t *translator) closeMessage(interrupted bool) {
 	}
 }
 
-// roundID is the message that a call belongs to. Calls in a row belong to the same; what comes after a result is a new
-// answer of the model, also where it says nothing.
-func (t *translator) roundID() string {
-	if t.messages.round == "" {
-		t.messages.round = t.newMessageID()
-	}
-	return t.messages.round
-}
-
 func (t *translator) newMessageID() string {
 	t.messages.count++
 	return fmt.Sprintf("t%d-%d-%s", t.turn, t.messages.count, t.messages.process)

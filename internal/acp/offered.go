@@ -8,25 +8,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// tellOptions tells what can be chosen, where that is not as it was told before.
+// tellOptions emits the options, where they have changed since they were emitted last.
 func (t *translator) tellOptions() {
 	if options := t.settings.List(); !reflect.DeepEqual(options, t.options) {
 		t.options = options
 		t.emit(domain.AgentOptionsUpdated{Turn: t.turn, Options: append([]domain.AgentOption{}, options...)})
 	}
-}
-
-// listed lists all that can be chosen.
-func (t *translator) listed() []domain.AgentOption {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.settings.List()
-}
-
-func (t *translator) offers(option string) []settings.Option {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.settings.Offers(option)
 }
 
 // chosen notes an accepted choice, and what the answer says of the others: a model may lack a mode.
@@ -47,16 +34,9 @@ func (t *translator) established(answer wire.Object) {
 	t.settings.ReadSession(answer)
 }
 
-// setting is what the agent works with.
-func (t *translator) setting(category string) string {
+// currentSettings are a copy of what can be chosen, and is chosen.
+func (t *translator) currentSettings() *settings.Settings {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.settings.Current(category)
-}
-
-// effective are the selections that count, in the order in which they are set.
-func (t *translator) effective(selections []settings.Selection) ([]settings.Selection, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.settings.Effective(selections)
+	return t.settings.Clone()
 }

@@ -18,7 +18,7 @@ func Open(ctx context.Context, l Config, opening domain.Opening) (domain.Agent, 
 		if a.program != nil && (ctx.Err() != nil || domain.CodeOf(err) == domain.CodeAgentTimedOut) {
 			a.program.kill("it was not ready in time") // one that hangs would only be waited for
 		}
-		_ = a.Close() // the reason is told already, and says more
+		_ = a.Close() // err says more
 		return nil, err
 	}
 	return a, nil
@@ -37,7 +37,7 @@ func (a *agent) start(ctx context.Context) error {
 		return err
 	}
 	if a.fresh && a.config.Offered != nil {
-		a.config.Offered(settings.Offers{Options: a.translator.listed(), Version: a.Introduction().Version, At: time.Now().UTC()})
+		a.config.Offered(settings.Offers{Options: a.translator.currentSettings().List(), Version: a.Introduction().Version, At: time.Now().UTC()})
 	}
 	if err := a.choose(ctx, a.config.Selections); err != nil {
 		return err

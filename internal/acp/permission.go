@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/coder/acp-go-sdk"
@@ -33,7 +34,7 @@ func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMe
 	request := wire.ReadObject(masked)
 	call := request["toolCall"]
 	c := a.translator.ask(wire.ReadObject(call), call)
-	if !answerable(request) {
+	if !slices.ContainsFunc(request.Objects("options"), func(option wire.Object) bool { return option.Text("optionId") != "" }) {
 		a.translator.passOn("malformed", masked)
 		a.translator.answered(c, domain.ApprovalCancelled)
 		return permissionCancelled, nil
@@ -87,16 +88,6 @@ func (a *agent) ask(ctx context.Context, question domain.Question) domain.Answer
 		return domain.Answer{Status: domain.ApprovalCancelled}
 	}
 	return answer
-}
-
-// answerable tells whether there is an option that could be chosen.
-func answerable(request wire.Object) bool {
-	for _, option := range request.Objects("options") {
-		if option.Text("optionId") != "" {
-			return true
-		}
-	}
-	return false
 }
 
 // withdrawn tells whether the agent does not want the answer any more. A turn that we cancel is something else: then it

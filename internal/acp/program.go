@@ -52,7 +52,7 @@ func (p *program) wasKilled() bool {
 const (
 	endGrace       = 1500 * time.Millisecond // for an agent to end when its input does
 	terminateGrace = time.Second             // when it is asked to
-	killGrace      = 2500 * time.Millisecond // for the kernel to bury it
+	killGrace      = 2500 * time.Millisecond // for the kernel to end it
 )
 
 // end lets the process end by itself, asks it to, and kills it, whichever is needed. It takes five seconds at most.
@@ -75,14 +75,14 @@ func (p *program) end() error {
 }
 
 const (
-	buriedGrace  = 3 * time.Second        // for a process whose output has ended
+	exitGrace    = 3 * time.Second        // for a process whose output has ended
 	drainedGrace = 500 * time.Millisecond // for the end of its standard error
 	lastWords    = 2 << 10                // bytes of its standard error in a message
 )
 
 // exitError says how the process ended, which is about to be so if it is not so yet.
 func (p *program) exitError(mask func([]byte) []byte) *domain.Error {
-	if !within(buriedGrace, p.child.Done()) {
+	if !within(exitGrace, p.child.Done()) {
 		return domain.Errorf(domain.CodeAgentExited, "The agent has closed its output, and its process does not end.")
 	}
 	within(drainedGrace, p.stderr.drained)
@@ -96,11 +96,11 @@ func (p *program) exitError(mask func([]byte) []byte) *domain.Error {
 func (p *program) howItEnded() string {
 	exit := p.child.Exit()
 	p.mu.Lock()
-	doom := p.killReason
+	reason := p.killReason
 	p.mu.Unlock()
 	switch {
-	case doom != "":
-		return "The agent's process was killed, because " + doom + "."
+	case reason != "":
+		return "The agent's process was killed, because " + reason + "."
 	case exit.Trouble != "":
 		return "The agent's process ended, and nobody knows how."
 	case exit.Signal != "":

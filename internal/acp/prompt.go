@@ -14,8 +14,8 @@ type block struct {
 	Text string `json:"text"`
 }
 
-// promptBlocks is what the agent is sent. It keeps its own history, so what is said in the turn is enough, except for a
-// session that knows nothing yet: that is told who it is to be, and what was said before.
+// promptBlocks are the content of a prompt. The agent keeps its own history, so the prompt alone is enough, except for a new
+// session: that also gets the instructions and the conversation so far.
 func (a *agent) promptBlocks(prompt domain.Prompt) []block {
 	var texts []string
 	if a.fresh {
@@ -30,8 +30,8 @@ func (a *agent) promptBlocks(prompt domain.Prompt) []block {
 	return blocks
 }
 
-// instructions is what the client wants the agent to be and to observe, and what its answer has to fit. The protocol has no place for it
-// but the prompt.
+// instructions are the system prompt, the instructions and the demand for an output schema. The protocol has no field for them but
+// the prompt.
 func (a *agent) instructions() string {
 	request := a.execution.Request
 	var parts []string
@@ -59,7 +59,7 @@ func earlier(prompt domain.Prompt) string {
 	return text.String()
 }
 
-// withoutPrompt is the history but for the message that is the prompt.
+// withoutPrompt is the history without the message that is the prompt.
 func withoutPrompt(prompt domain.Prompt) (history []domain.Message) {
 	asked := -1
 	for i, message := range prompt.History {

@@ -6,7 +6,7 @@ import (
 	"signoff/internal/acp/wire"
 )
 
-// recognise takes an update that may be told again, and tells one that is not.
+// recognise translates an update, unless it repeats the log.
 func (t *translator) recognise(raw json.RawMessage) {
 	update := wire.ReadObject(raw)
 	text := update.Object("content").Text("text")
@@ -31,7 +31,7 @@ func (t *translator) recognise(raw json.RawMessage) {
 	}
 }
 
-// repeating tells whether what is in the log is told again now.
+// repeating reports whether the agent repeats the log now.
 func (t *translator) repeating() bool { return t.replay.running || t.host == nil }
 
 // hearText takes a chunk of a message or a thought.
@@ -87,7 +87,7 @@ func (t *translator) hearCall(kind, agentID string, raw json.RawMessage) {
 	}
 }
 
-// drop forgets what was held back: it was told again.
+// drop discards the updates that were held back: they were repeated.
 func (t *translator) drop() {
 	r := t.replay
 	r.held = nil
@@ -98,13 +98,13 @@ func (t *translator) drop() {
 	}
 }
 
-// translateNew tells an update that is not told again, and before it what was held back.
+// translateNew translates an update that repeats nothing, and before it those that were held back.
 func (t *translator) translateNew(raw json.RawMessage) {
 	t.release()
 	t.translate(raw)
 }
 
-// release ends what was told again, since something new comes, and tells what was held back.
+// release ends the repetition, since something new comes, and translates the updates that were held back.
 func (t *translator) release() {
 	r := t.replay
 	if r == nil {
@@ -120,7 +120,7 @@ func (t *translator) release() {
 }
 
 // endReplay is the end of the first turn: what comes later is not told again. A turn that has said nothing of its own may
-// have given an earlier answer word for word. It is told rather twice than not at all.
+// have given an earlier answer word for word. It is better to show that twice than not at all.
 func (t *translator) endReplay(answered bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

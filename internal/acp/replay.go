@@ -11,26 +11,26 @@ import (
 	"signoff/internal/domain"
 )
 
-// replay recognises what an agent tells again of a session that it has loaded. The protocol wants all of it before the
-// answer to session/load. Gemini CLI answers first and tells its history whenever it comes to it, also after the next
-// prompt: then only the log knows that it is no news.
+// replay recognises the updates that an agent repeats of a session that it has loaded. The protocol wants all of them before the
+// answer to session/load. Gemini CLI answers first and repeats its history some time later, even after the next
+// prompt: then only the log shows that it is not new.
 //
 // The log has the prompts, the messages and thoughts between them, and the calls by their ids. Between turns nobody has
-// asked the agent anything, so what is in the log is told again. In a turn the agent may just as well give an earlier answer once
-// more, or begin a new one with the same words. There a message is told again only behind a prompt that is told again, and only if the
-// log has it behind that prompt, whole. Until it is whole it is held back; as soon as it says something else it is told,
+// asked the agent anything, so what is in the log is a repetition. In a turn the agent may just as well give an earlier answer once
+// more, or begin a new one with the same words. There a message is a repetition only behind a repeated prompt, and only if the
+// log has it behind that prompt, whole. Until it is whole it is held back; as soon as it differs it is translated,
 // at the end of the turn at the latest. So nothing new is lost, and nothing waits for a replay that has not begun.
 type replay struct {
 	prompts  []string // in their order, without white space
 	messages transcript
 	thoughts transcript
-	calls    map[string]bool // ids of calls in the log that were not told again yet
-	repeated map[string]bool // calls of the agent that are being told again
+	calls    map[string]bool // ids of calls in the log that were not repeated yet
+	repeated map[string]bool // calls that the agent is repeating
 
-	running bool              // the last thing heard was told again
-	prompt  int               // the last prompt that was told again; -1: none
-	held    []json.RawMessage // chunks that may be told again
-	dropped []json.RawMessage // in this turn: the message behind the last prompt that was told again
+	running bool              // the last update was a repetition
+	prompt  int               // the last repeated prompt; -1: none
+	held    []json.RawMessage // chunks that may be a repetition
+	dropped []json.RawMessage // in this turn: the message behind the last repeated prompt
 	news    bool              // the turn has said something of its own
 }
 
@@ -67,23 +67,25 @@ func (r *replay) remember(of domain.Request, event domain.Event) {
 	case domain.ThoughtDelta:
 		r.thoughts.add(at, p.MessageID, p.Text)
 	case domain.MessageCompleted:
-		r.messages.close(p.Interrupted)
+		if parts := r.messages.parts; len(parts) > 0 {
+			parts[len(parts)-1].cutOff = p.Interrupted
+		}
 	case domain.ToolCallRequested:
 		r.calls[p.ToolCallID] = true
 	}
 }
 
-// exhausted tells whether all was told again. Thoughts come before the messages that they lead to.
+// exhausted reports whether all was repeated. Thoughts come before the messages that they lead to.
 func (r *replay) exhausted() bool {
 	return r.messages.from >= r.messages.text.Len() && len(r.calls) == 0
 }
 
 // transcript is what the log has of the agent's messages, or of its thoughts, one behind the other and without white
-// space: where one ends and the next begins, and how they are spaced, need not be the same when they are told again.
+// space: where one ends and the next begins, and how they are spaced, need not be the same in a repetition.
 type transcript struct {
 	text  strings.Builder
 	parts []transcriptPart
-	from  int // what is before it was told again
+	from  int // what is before it was repeated
 
 	heard int   // bytes that were heard since then, and may be told again
 	at    []int // the beginnings from which they may be, the likeliest first
@@ -114,12 +116,6 @@ func (t *transcript) add(prompt int, id, text string) {
 		t.parts = append(t.parts, transcriptPart{id: id, start: t.text.Len(), prompt: prompt})
 	}
 	t.text.WriteString(text)
-}
-
-func (t *transcript) close(cutOff bool) {
-	if len(t.parts) > 0 {
-		t.parts[len(t.parts)-1].cutOff = cutOff
-	}
 }
 
 // hear tells whether a further piece may be told again: whether all that was heard stands in the transcript from the
@@ -175,7 +171,7 @@ func (t *transcript) whole() bool {
 	return !t.parts[next-1].cutOff || t.heard >= tellingBytes
 }
 
-// settle notes that what was heard was told again.
+// settle notes that what was heard was a repetition.
 func (t *transcript) settle() {
 	if t.heard > 0 {
 		t.from = t.at[0] + t.heard
@@ -186,7 +182,7 @@ func (t *transcript) settle() {
 // forget notes that it was something else.
 func (t *transcript) forget() { t.heard, t.at = 0, nil }
 
-// find looks for a prompt behind the last one that was told again. An agent may have been given it with more around it, or
+// find looks for a prompt behind the last repeated one. An agent may have been given it with more around it, or
 // tell it in parts.
 func (r *replay) find(prompt string) (index int, found bool) {
 	prompt = withoutSpace(prompt)
@@ -214,7 +210,7 @@ func (r *replay) findCall(agentID string) (id string, found bool) {
 
 func anyPrompt(int) bool { return true }
 
-// learn takes what is told again where it should be, before the answer.
+// learn takes a repeated update where it should be, before the answer.
 func (r *replay) learn(kind string, update wire.Object) {
 	if r == nil {
 		return
@@ -234,7 +230,7 @@ func (r *replay) learn(kind string, update wire.Object) {
 	}
 }
 
-// learn takes a piece that is told again.
+// learn takes a repeated piece.
 func (t *transcript) learn(piece string) {
 	switch {
 	case !t.hear(piece, anyPrompt):

@@ -14,8 +14,7 @@ const (
 	foreignShown = 3       // updates of other sessions that are shown
 )
 
-// beginReplay begins what an agent tells when it resumes a session; r recognises what is told again, nil where that need not
-// be.
+// beginReplay begins the replay of a resumed session; r recognises repeated updates. r is nil where nothing is repeated.
 func (t *translator) beginReplay(session string, r *replay) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -23,7 +22,7 @@ func (t *translator) beginReplay(session string, r *replay) {
 	t.filter.phase, t.filter.session, t.filter.heard = phaseReplaying, session, time.Now()
 }
 
-// toldAll tells whether everything that could be told again was.
+// toldAll reports whether the replay is complete.
 func (t *translator) toldAll() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +97,9 @@ func (t *translator) dispatch(params json.RawMessage) {
 	case wire.ReadObject(update) == nil || p.Text("sessionId") == "":
 		t.malformed(params)
 	case p.Text("sessionId") != t.filter.session:
-		t.passForeign(params)
+		if t.filter.foreign++; t.filter.foreign <= foreignShown { // one would like to know, and not to be flooded
+			t.pass("foreignSession", params)
+		}
 	case t.filter.phase == phaseReplaying:
 		t.learn(update)
 	case t.replay != nil:
@@ -108,17 +109,10 @@ func (t *translator) dispatch(params json.RawMessage) {
 	}
 }
 
-// passForeign shows the first updates of sessions that are not ours: one would like to know, and not to be flooded.
-func (t *translator) passForeign(params json.RawMessage) {
-	if t.filter.foreign++; t.filter.foreign <= foreignShown {
-		t.pass("foreignSession", params)
-	}
-}
-
-// statefulKinds are the updates of which the newest still holds after a replay.
+// statefulKinds are the kinds of updates whose newest one still holds after a replay.
 var statefulKinds = []string{"available_commands_update", "usage_update"}
 
-// learn takes from a replay what it tells of the present. All else has been told when it happened.
+// learn keeps the updates of a replay that describe the present. All others are in the log already.
 func (t *translator) learn(update json.RawMessage) {
 	t.filter.heard = time.Now()
 	o := wire.ReadObject(update)

@@ -8,7 +8,7 @@ import (
 	"signoff/internal/mcp"
 )
 
-// servers tells what becomes of the servers that the agent was handed. An agent may start one late, or again.
+// servers reports the status of the MCP servers that the agent was given. An agent may start one late, or again.
 type servers struct {
 	tell func(domain.AgentMCPServerUpdated)
 
@@ -40,7 +40,7 @@ func (s *servers) heard(report relay.Report) {
 	s.is(update)
 }
 
-// is tells a status that was not told yet.
+// is reports a status, unless it is the one that was reported last.
 func (s *servers) is(update domain.AgentMCPServerUpdated) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *servers) is(update domain.AgentMCPServerUpdated) {
 	s.tell(update)
 }
 
-// known tells whether something was told of a server.
+// known reports whether the host knows a status of the server.
 func (s *servers) known(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

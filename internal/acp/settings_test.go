@@ -41,24 +41,24 @@ func TestAChoiceThatIsRefusedIsNotSet(t *testing.T) {
 	err := a.choose(t.Context(), []settings.Selection{{Option: settings.CategoryMode, Value: "Plan it"}})
 	want(t, "refused", errors.Is(err, refused), true)
 	want(t, "judged", strings.Join(judged, ", "), "a plan")
-	want(t, "the mode", a.translator.setting(settings.CategoryMode), "code")
+	want(t, "the mode", a.translator.settings.Current(settings.CategoryMode), "code")
 }
 
 // TestSettingsAreReadLeniently: groups, unknown types and missing categories; options come before modes.
 func TestSettingsAreReadLeniently(t *testing.T) {
 	s := newTranslation(t, domain.Opening{}).translator
 	s.established(wire.ReadObject(json.RawMessage(oddOptions)))
-	want(t, "current", s.setting(settings.CategoryMode)+" "+s.setting(settings.CategoryModel), "code m1")
-	offers := s.offers(settings.CategoryMode)
+	want(t, "current", s.settings.Current(settings.CategoryMode)+" "+s.settings.Current(settings.CategoryModel), "code m1")
+	offers := s.settings.Offers(settings.CategoryMode)
 	want(t, "offers", len(offers), 2)
 	want(t, "found", fmt.Sprint(offers[0].Choice("plan").Value, offers[0].Choice("PLAN IT").Value, offers[0].Choice("x").Value,
 		offers[1].Choice("Old").Value), "planplanlegacy")
 	// The answer to a choice lists all options anew: one may change another.
 	s.chosen(offers[0], "plan", wire.ReadObject(json.RawMessage(`{"configOptions":[
 		{"id":"model","type":"select","currentValue":"m2","options":[]}]}`)))
-	want(t, "model", s.setting(settings.CategoryModel), "m2")
+	want(t, "model", s.settings.Current(settings.CategoryModel), "m2")
 	s.chosen(offers[1], "legacy", nil)
-	want(t, "mode", s.setting(settings.CategoryMode), "legacy")
+	want(t, "mode", s.settings.Current(settings.CategoryMode), "legacy")
 }
 
 // TestOffersAreTold: what can be chosen is told when the session begins, and again when it has changed; once each.

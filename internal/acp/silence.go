@@ -2,8 +2,8 @@ package acp
 
 import "time"
 
-// silence watches how long nothing has come from the agent in a turn. Agents ask their model again and again for minutes
-// and say nothing of it; a person who looks on would take that for a broken connection.
+// silence measures how long nothing has come from the agent in a turn. Agents repeat requests to their model for minutes
+// without a message; a person who watches would take that for a broken connection.
 type silence struct {
 	after time.Duration
 	limit time.Duration    // of the next report: after, then twice as long, and so on
@@ -20,8 +20,8 @@ func newSilence(after time.Duration, heard func() time.Time, owed func() bool, t
 	}
 }
 
-// look tells of the silence if there is one. The turn's beginning, a word of the agent and an answer of ours all begin
-// it anew.
+// look reports a silence that is longer than the limit. The beginning of the turn, a message of the agent and an answer of ours each
+// start the measurement again.
 func (s *silence) look() {
 	last := s.heard()
 	if s.owed() {

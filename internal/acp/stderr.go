@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// stderrKept is how much of the end of the agent's standard error is kept, and how much of its beginning is told where
-// that is wanted.
+// stderrKept is how many bytes of the end of the agent's standard error are kept, and how many of its beginning are reported for
+// debugging.
 const (
 	stderrKept  = 64 << 10
 	stderrPiece = 8 << 10
@@ -25,8 +25,8 @@ type stderr struct {
 	tail []byte
 }
 
-// newStderr begins to read. tell, unless it is nil, is told of the first pieces. Those end with a line, where lines are
-// not very long, so that a secret is not told in two halves that nobody recognizes.
+// newStderr begins to read. tell, unless it is nil, gets the first pieces. They end with a line, where lines are
+// not very long, so that a secret is not split into two halves that the masker would miss.
 func newStderr(from io.ReadCloser, tell func(text []byte)) *stderr {
 	s := &stderr{drained: make(chan struct{}), tell: tell}
 	go s.drain(from)

@@ -86,7 +86,11 @@ func (t *terminals) create(ctx context.Context, request wire.Object, _ json.RawM
 		return nil, t.agent.fail(c, err)
 	}
 	command.Tool, command.Approved = "terminal", grant.Approved
-	return map[string]string{"terminalId": t.start(host, c, command, outputLimit(request))}, nil
+	limit := defaultOutputLimit
+	if given := request.Count("outputByteLimit"); given != nil {
+		limit = int(min(*given, maxOutputLimit))
+	}
+	return map[string]string{"terminalId": t.start(host, c, command, limit)}, nil
 }
 
 // asCommand is the command as it is run in the workspace.
@@ -130,15 +134,6 @@ const (
 	maxOutputLimit     = 8 << 20
 )
 
-// outputLimit is how much of the output the agent wants kept.
-func outputLimit(request wire.Object) int {
-	limit := request.Count("outputByteLimit")
-	if limit == nil {
-		return defaultOutputLimit
-	}
-	return int(min(*limit, maxOutputLimit))
-}
-
 // start runs the command in the background and returns its id, which nobody can guess.
 func (t *terminals) start(host domain.Host, c *toolCall, command domain.Command, limit int) string {
 	id := "term_" + randomName(20)
@@ -166,7 +161,8 @@ func (one *terminal) end(result domain.CommandResult, err error) {
 	one.exit.ExitCode = &result.ExitCode
 }
 
-// settled tells the outcome of a command. Of one that the end of the turn cut off the session tells it: only that knows why.
+// settled reports the outcome of a command. Where the end of the turn ended the command, the session reports it, because it alone
+// knows the reason.
 func (t *translator) settled(ctx context.Context, one *terminal, result domain.CommandResult, err error) {
 	text, truncated := one.output.text()
 	completed := domain.ToolCallCompleted{Outcome: domain.OutcomeSucceeded, Output: text, Truncated: truncated}

@@ -12,7 +12,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// calls are the tool calls of one process, those that the agent tells of and those that are requests to us.
+// calls are the tool calls of one process: those that the agent reports, and those that are requests to us.
 //
 // Nothing about them can be relied on: a call may never be announced, or only after a person was asked about it; it may
 // never end; its id may come again for another call. So whatever names a call makes it known, and an id that has come
@@ -41,7 +41,7 @@ type toolCall struct {
 	summary   string
 	told      wire.Object // what else is known of what it will do: the newest of each of descriptive
 
-	classified bool          // the agent has said of which kind it is
+	classified bool          // the agent has named its kind
 	informed   chan struct{} // closed when the arguments are known; nil while no question waits for them
 	asking     bool          // a question about it waits for its answer
 	unanswered bool          // the last one got none
@@ -156,7 +156,7 @@ func (c *toolCall) describe(update wire.Object) {
 // inQuestion is the call as a person is asked about it. An agent that does not say what the tool gets says what would
 // happen in another way, perhaps long before it asks: that stands in for the arguments, since a decision is about what
 // was shown, and may be remembered for what looks the same. Were it only what the question itself says, which may be
-// the id alone, then "ls" would look the same as "rm -rf /". A call of which nothing is known looks like no other one.
+// the id alone, then "ls" would look the same as "rm -rf /". A call without any description gets its id, so it is equal to no other call.
 func (c *toolCall) inQuestion() domain.ToolCall {
 	call := c.asHost()
 	switch {

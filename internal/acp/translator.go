@@ -18,8 +18,8 @@ import (
 // own words beside them where the events leave something out.
 //
 // Updates come one after the other, but requests come beside them, and a permission request may announce a call that no
-// update has. So one lock is held from looking at the state to the last event that follows from it: what is told has
-// the order in which it was decided, and nothing is announced twice. It is never held while a person is asked.
+// update has. So one lock is held from looking at the state to the last event that follows from it: events have
+// the order in which they were decided, and nothing is announced twice. It is never held while a person is asked.
 type translator struct {
 	life    context.Context //nolint:containedctx // of the agent: what it says belongs to no request
 	outside domain.Host     // for what is said between turns

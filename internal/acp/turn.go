@@ -18,8 +18,8 @@ const (
 	answersGrace = 300 * time.Millisecond // for our answers to what it has asked
 )
 
-// Prompt implements [domain.Agent]. The prompt's call to the agent is never cut off by ctx: the agent is told to cancel,
-// and its answer is waited for, since an agent that answers goes on working, and knows what it has done.
+// Prompt implements [domain.Agent]. The prompt's call to the agent is never cut off by ctx: the agent gets a cancel,
+// and Prompt waits for its answer: an agent that answers keeps working, and knows what it has done.
 // An agent that was lost before fails with [domain.ErrNotPrompted]; without that, the prompt may have reached it.
 func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
 	if strings.TrimSpace(prompt.Text) == "" {
@@ -125,8 +125,8 @@ func stopReason(result json.RawMessage) (domain.StopReason, error) {
 	}
 }
 
-// cancel ends the turn: everything that the agent has asked is answered, then it is told, and after a while killed. It
-// may speak on until it answers.
+// cancel ends the turn: it answers all requests of the agent, sends the cancel, and kills the agent if that does not answer in
+// time. Until then, the agent may go on sending updates.
 func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 	a.service.end(errTurnCancelled)
 	a.service.settle(answersGrace)
@@ -143,7 +143,7 @@ func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 		case <-again.C:
 		case <-limited.Done():
 			a.program.kill("it did not stop when its turn was cancelled")
-			within(buriedGrace, a.program.child.Done())
+			within(exitGrace, a.program.child.Done())
 			return wire.Answer{Err: context.DeadlineExceeded}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// translate tells what one update means. Unknown kinds are passed on: the protocol gets new ones every few months.
+// translate emits the events of one update. Unknown kinds are passed on: the protocol gets new ones every few months.
 func (t *translator) translate(raw json.RawMessage) {
 	update := wire.ReadObject(raw)
 	switch kind := update.Text("sessionUpdate"); kind {
@@ -66,7 +66,7 @@ func planEntries(update wire.Object) []domain.PlanEntry {
 	return entries
 }
 
-// settingChanged tells of a change of mode as what it is, whichever way the agent says it.
+// settingChanged emits a change of mode as such, in whichever form the agent reports it.
 func (t *translator) settingChanged(kind string, update wire.Object, raw json.RawMessage) {
 	if kind == "current_mode_update" && cmp.Or(update.Text("currentModeId"), update.Text("modeId")) == "" {
 		t.malformed(raw)
@@ -116,7 +116,7 @@ func (t *translator) result(raw json.RawMessage) {
 	answer := wire.ReadObject(raw)
 	usage := answer.Object("usage")
 	if usage == nil {
-		usage = answer.Object("_meta").Object("quota").Object("token_count") // as Gemini CLI tells it
+		usage = answer.Object("_meta").Object("quota").Object("token_count") // Gemini CLI
 	}
 	if usage != nil {
 		t.usage.turns = t.usage.turns.Add(readUsage(usage))

@@ -5,7 +5,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// account adds up what the agent tells of its use of tokens. There are four ways to tell, and most agents have one or
+// account adds up the agent's reports of its usage. There are four kinds of reports, and most agents have one or
 // two: with the answer of a turn (for that turn), with a chunk of text (for one answer of the model), by usage_update
 // (how full the context is, and the cost so far), and by notifications of their own (the sum so far). The sums are not
 // added to each other: they count the same tokens.

@@ -67,7 +67,8 @@ func (r *Registry) missing(agent *agent) string {
 		return "It shares the server's home, and HOME is not set there."
 	}
 	if !r.maySignIn(agent, home) {
-		return "It has nothing to sign in with. " + agent.howToSignIn()
+		return fmt.Sprintf("It has nothing to sign in with. Set one of %s for the server, or sign in once as the server's user with `%s`%s.",
+			strings.Join(agent.keys, ", "), agent.signIn, agent.inWhichHome())
 	}
 	return ""
 }
@@ -81,11 +82,6 @@ func (a *agent) notInstalled() string {
 		return program + " Install it: " + a.install
 	}
 	return program
-}
-
-func (a *agent) howToSignIn() string {
-	return fmt.Sprintf("Set one of %s for the server, or sign in once as the server's user with `%s`%s.",
-		strings.Join(a.keys, ", "), a.signIn, a.inWhichHome())
 }
 
 func (a *agent) inWhichHome() string {

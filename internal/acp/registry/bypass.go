@@ -100,8 +100,8 @@ func (a *agent) judgeBypasses(lookup func(string) (string, bool), logger *slog.L
 	return nil
 }
 
-// warnOfOwnMode tells of a configuration that runs a well-known agent without a mode: that agent works in a mode of its own, in
-// which it may ask nobody. The configuration of the agent's own name would have had one.
+// warnOfOwnMode warns about a configuration that runs a well-known agent without a mode: the agent then works in its default mode,
+// which may not ask for permission. The built-in configuration has a mode that asks.
 func (a *agent) warnOfOwnMode(logger *slog.Logger) {
 	if a.mode() != "" || a.AllowBypass {
 		return

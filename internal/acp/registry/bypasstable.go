@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// bypassTable lists how one agent is told to act without asking anybody. Case, - and _ of flags and modes do not count, since
+// bypassTable lists the settings that let one agent act without asking anybody. Case, - and _ of flags and modes do not count, since
 // parsers take --allowAllTools for --allow-all-tools. A * stands for any text.
 type bypassTable struct {
 	flags     []string            // any value turns them on, but for one that means off
@@ -24,7 +24,7 @@ type bypassTable struct {
 // bypassTables lists the bypasses of each built-in agent, and under otherAgents those of others. Every agent is judged by all
 // tables: nobody knows what a program of another name runs, and a flag that an agent does not know is of no use to it.
 //
-// The modes are those in which agents do something that counts without asking, be it only edits, or what a model takes for
+// The modes are those in which agents do something that counts without asking, even if it only edits files or does what a model judges
 // harmless.
 var bypassTables = map[string]bypassTable{
 	"claude": {

@@ -7,7 +7,7 @@
 //
 //	agent config  what is run, with which arguments, variables, home and mode
 //	bypasses      one table for each built-in agent of what lets it act without asking; it stops the start
-//	launchers     shells and the like, behind which nobody can tell what an agent is told; they need allowBypass
+//	launchers     shells and the like, behind which the agent's arguments cannot be checked; they need allowBypass
 //	environment   what an agent is given of the server's, its home, and the secrets that are masked
 //	probes        what an agent's program says of its version, and what a session of it offers
 //

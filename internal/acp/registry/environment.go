@@ -98,8 +98,8 @@ func (r *Registry) prepareHome(agent *agent) (string, error) {
 	return home, nil
 }
 
-// writeGuard writes the configuration's file of settings, where it has one, and tells of it in env, unless the operator does. It
-// returns the folder that the agent has to be started in; empty: in its workspace.
+// writeGuard writes the configuration's settings file, where it has one, and sets its variable in env, unless the operator has set
+// it. It returns the folder that the agent has to be started in; empty: in its workspace.
 func (r *Registry) writeGuard(agent *agent, env map[string]string, servers bool) (folder string, err error) {
 	if agent.guard == nil || env[agent.guard.variable] != "" {
 		return "", nil
@@ -139,16 +139,16 @@ func write(file, content string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err
 	}
-	draft, err := os.CreateTemp(filepath.Dir(file), "settings-")
+	temporary, err := os.CreateTemp(filepath.Dir(file), "settings-")
 	if err != nil {
 		return err
 	}
-	_, err = draft.WriteString(content)
-	if err = errors.Join(err, draft.Close()); err == nil {
-		err = os.Rename(draft.Name(), file)
+	_, err = temporary.WriteString(content)
+	if err = errors.Join(err, temporary.Close()); err == nil {
+		err = os.Rename(temporary.Name(), file)
 	}
 	if err != nil {
-		_ = os.Remove(draft.Name())
+		_ = os.Remove(temporary.Name())
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// launchers are programs that run another one, which their arguments name. What that one is told, and whether it asks anybody,
-// stands in a command line of theirs, in a package, in an image or on another machine: nobody can judge it here.
+// launchers are programs that run another one, which their arguments name. Its arguments, and whether it asks for permission,
+// stand in a command line of theirs, in a package, in an image or on another machine: nobody can judge it here.
 var launchers = []string{
 	// shells
 	"sh", "bash", "dash", "ash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "pwsh", "powershell", "cmd", "nu",

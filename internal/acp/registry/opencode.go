@@ -28,7 +28,7 @@ func openCodeConfigures(value string) bool {
 	return allows
 }
 
-// openCodeAsked tells whether OpenCode is told to ask before it edits, runs or fetches something. Where nothing is said of
+// openCodeAsked reports whether OpenCode is configured to ask before it edits, runs or fetches something. Without a rule for
 // a kind, it does not ask.
 func openCodeAsked(permission string) bool {
 	var rules any

@@ -7,7 +7,7 @@
 // [Listener] of the agent, says which server it is about to start, and is then replaced by the server's program (execve).
 // From there on there is no relay any more: the server has the process, its streams, signals and exit code to itself,
 // and nothing is left to be ended. The connection closes with the replacement, by which the listener knows that it
-// worked; what went wrong before is told over it.
+// worked; an error before that is written to it.
 //
 // # Promises
 //

@@ -23,6 +23,11 @@ type Settings struct {
 	options       []Option // config options
 }
 
+// Clone returns a copy, for who reads it without the lock.
+func (s *Settings) Clone() *Settings {
+	return &Settings{modes: s.modes, models: s.models, options: slices.Clone(s.options)}
+}
+
 // Option is one list to choose from.
 type Option struct {
 	domain.AgentOption
@@ -179,7 +184,7 @@ func (s *Settings) List() []domain.AgentOption {
 	return all
 }
 
-// shown is the option as it is told: its list is never null, and is not changed any more.
+// shown is the option for an event: its list is never null, and does not change any more.
 func (o Option) shown() domain.AgentOption {
 	option := o.AgentOption
 	option.Current = wire.Beginning(option.Current, offeredValueSize)

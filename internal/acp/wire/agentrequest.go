@@ -21,15 +21,8 @@ const (
 // ErrWithdrawn is the cause of the end of a request's context.
 var ErrWithdrawn = errors.New("the agent withdrew its request")
 
-// request goes to the SDK at once, which gives it a goroutine; that waits until all notifications ahead are handled.
+// register lets a request go to the SDK at once, which gives it a goroutine; that waits until all notifications ahead are handled.
 // Reading does not: what comes behind the request may be what ends it.
-func (f *flowControl) request(line agentLine, e envelope) []byte {
-	if !f.register(e) {
-		return f.refuse(line, lineIsOneTooMany, lineHead{id: e.id, method: e.method})
-	}
-	return requestLine(f.serial, e)
-}
-
 func (f *flowControl) register(e envelope) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -133,7 +126,7 @@ func (f *flowControl) serve(serial uint64, method string, params json.RawMessage
 	return encoded, nil
 }
 
-// answerError is what the agent is told of an error: what was meant for it, and nothing of any other one.
+// answerError is the error for the agent: one that was meant for it as it is, and of any other nothing.
 func answerError(ctx context.Context, err error) *acp.RequestError {
 	var meant *acp.RequestError
 	withdrawn := errors.Is(context.Cause(ctx), ErrWithdrawn)

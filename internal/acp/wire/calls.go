@@ -5,16 +5,6 @@ import (
 	"encoding/json"
 )
 
-// enter learns the id of a call. The SDK keeps it to itself until it writes the call; so one call at a time stands in
-// the entry.
-func (f *flowControl) enter(id json.RawMessage) {
-	call := <-f.entry
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	call.key = idKey(id)
-	f.calls[call.key] = call
-}
-
 // answer goes to the SDK if a call waits for it. There it waits until all notifications ahead are handled.
 func (f *flowControl) answer(line agentLine, e envelope) []byte {
 	key := idKey(e.id)
@@ -58,8 +48,12 @@ func (f *flowControl) leave(ctx context.Context, call *pendingCall, result json.
 // Write sends what the SDK writes: one whole message at a time.
 func (f *flowControl) Write(message []byte) (int, error) {
 	head := headOf(message)
-	if head.id != nil && head.method != nil { // a call
-		f.enter(head.id)
+	if head.id != nil && head.method != nil { // a call, whose id the SDK keeps to itself until here; so one call at a time stands in the entry
+		call := <-f.entry
+		f.mu.Lock()
+		call.key = idKey(head.id)
+		f.calls[call.key] = call
+		f.mu.Unlock()
 	}
 	err := f.send(message)
 	if head.method == nil { // an answer; its id may be longer than what a head keeps

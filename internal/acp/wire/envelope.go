@@ -96,8 +96,3 @@ func legibleError(failed json.RawMessage) json.RawMessage {
 	const start = `{"code":-32603,"message":"The agent's error is not one of JSON-RPC.","data":`
 	return slices.Concat([]byte(start), failed, []byte("}"))
 }
-
-// refusalLine is an answer for the agent to read, to a request that the SDK does not get to see.
-func refusalLine(id, failed json.RawMessage) []byte {
-	return slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), id, []byte(`,"error":`), failed, []byte("}\n"))
-}

@@ -21,7 +21,7 @@ type Handler interface {
 	// *acp.RequestError goes out as it is; of any other one the agent learns only that there was one.
 	Request(ctx context.Context, method string, params json.RawMessage) (any, error)
 
-	// ProtocolError tells of a line that was no message, as soon as it was read. Nothing is read until it returns.
+	// ProtocolError is called for a line that was no message, as soon as it was read. Nothing is read until it returns.
 	ProtocolError(d ProtocolError)
 }
 

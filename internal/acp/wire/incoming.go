@@ -89,7 +89,10 @@ func (f *flowControl) direct(line agentLine, e envelope) []byte {
 	case e.method == nil:
 		return f.answer(line, e)
 	case e.id != nil:
-		return f.request(line, e)
+		if !f.register(e) {
+			return f.refuse(line, lineIsOneTooMany, lineHead{id: e.id, method: e.method})
+		}
+		return requestLine(f.serial, e)
 	case string(e.method) == `"$/cancel_request"`:
 		f.withdraw(line, e)
 		return nil

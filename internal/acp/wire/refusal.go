@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/coder/acp-go-sdk"
@@ -10,7 +11,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// refuse tells whoever waits for a message that it cannot be handed on.
+// refuse answers a message that cannot be handed on with an error, where somebody waits for an answer.
 func (f *flowControl) refuse(line agentLine, kind ProtocolErrorKind, head lineHead) []byte {
 	asks := head.id != nil && head.method != nil
 	answers := head.id != nil && head.method == nil && head.answers
@@ -21,9 +22,9 @@ func (f *flowControl) refuse(line agentLine, kind ProtocolErrorKind, head lineHe
 	f.reportError(line, kind, head)
 	switch {
 	case asks:
-		// Written here and now: an agent that does not read its refusals is not read either. If the write fails, then
-		// whoever writes next is told.
-		_ = f.send(refusalLine(head.id, refusal("request", line, kind)))
+		// Written here and now: an agent that does not read its refusals is not read either. If the write fails, the
+		// next one fails as well.
+		_ = f.send(slices.Concat([]byte(`{"jsonrpc":"2.0","id":`), head.id, []byte(`,"error":`), refusal("request", line, kind), []byte("}\n")))
 	case answers:
 		return f.answer(line, envelope{id: head.id, failed: refusal("answer", line, kind)})
 	}

@@ -16,7 +16,7 @@ var askSteps = []verb{
 		if err != nil {
 			return err
 		}
-		return t.heed(q)
+		return t.settle(q)
 	}},
 	{"ask&", askUsage, func(t *turn, a args) error {
 		q, err := t.ask(a)
@@ -82,8 +82,8 @@ func (q *ask) options(spec string) []object {
 	return list
 }
 
-// heed waits for the answer, says it, and marks the call.
-func (t *turn) heed(q *ask) error {
+// settle waits for the answer, says it, and marks the call.
+func (t *turn) settle(q *ask) error {
 	option, problem := t.await(q)
 	t.answers[q.call], t.verdicts[q.call] = option, q.verdict(option)
 	if err := t.tell(q.call+" answer", strings.TrimSpace(option+" "+problem)); err != nil || !q.mark {
@@ -146,7 +146,7 @@ func join(t *turn, _ args) error {
 	open := t.asks
 	t.asks = nil
 	for _, q := range open {
-		if err := t.heed(q); err != nil {
+		if err := t.settle(q); err != nil {
 			return err
 		}
 	}
