@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -118,10 +119,7 @@ func denial(decision *domain.Decision) domain.Failure {
 
 // runs is the hash of the call that a decision allows.
 func runs(approval domain.Approval, decision domain.Decision) string {
-	if decision.ArgumentsHash != "" {
-		return decision.ArgumentsHash
-	}
-	return approval.ArgumentsHash
+	return cmp.Or(decision.ArgumentsHash, approval.ArgumentsHash)
 }
 
 // NewID returns a fresh id: a UUID of version 7, so that rows made later sort later (RFC 9562).

@@ -59,16 +59,12 @@ func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain
 		return Judgement{}, call, domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
 	if s.refusesCommands && call.Class == domain.ClassExecute && policy.agent == internalAgent {
-		return withoutSandbox(), call, nil
+		refused := refusal(ByServer, "%s", NoSandbox)
+		refused.Step, refused.Trace = 1, []Step{{Number: 1, Name: steps[0].name, Applied: true, Detail: NoSandbox}}
+		return refused, call, nil
 	}
 	if policy.agent == internalAgent {
 		policy.Isolation = s.isolation
 	}
 	return policy.Judge(ctx, call, hash, time.Now()), call, nil
-}
-
-func withoutSandbox() Judgement {
-	refused := refusal(ByServer, "%s", NoSandbox)
-	refused.Step, refused.Trace = 1, []Step{{Number: 1, Name: steps[0].name, Applied: true, Detail: NoSandbox}}
-	return refused
 }

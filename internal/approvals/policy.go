@@ -46,8 +46,11 @@ type Policy struct {
 // that was stored by another version must not make its execution free.
 func NewPolicy(request domain.Request) (Policy, error) {
 	policy := Policy{
-		agent: agentOf(request.Source), directory: request.WorkingDirectory, capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
+		agent: internalAgent, directory: request.WorkingDirectory, capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
 		safeModeOff: request.SafeModeOff, unattended: request.Unattended,
+	}
+	if request.Source.Type == domain.SourceACP {
+		policy.agent = request.Source.Command
 	}
 	for i, rule := range request.Rules {
 		policy.written = append(policy.written, domain.PermissionRule{ID: fmt.Sprintf("policy/rules/%d", i), Effect: rule.Effect, Matcher: rule.Matcher})
@@ -62,11 +65,3 @@ func NewPolicy(request domain.Request) (Policy, error) {
 
 // internalAgent is the name of our own loop over a model in matchers.
 const internalAgent = "internal"
-
-// agentOf is the name in matchers of the agent that a source starts.
-func agentOf(source domain.Source) string {
-	if source.Type == domain.SourceACP {
-		return source.Command
-	}
-	return internalAgent
-}

@@ -35,7 +35,7 @@ func (j *judging) onPath(pattern string) fit {
 }
 
 // hidesPaths reports whether the call may touch files that it does not name: a command line that nobody can read, or an
-// external agent that works on files and says no word about which. Our own tools name theirs, and our commands run in
+// external agent that works on files and does not name them. Our own tools name theirs, and our commands run in
 // a sandbox.
 func (j *judging) hidesPaths() bool {
 	onFiles := slices.ContainsFunc([]domain.Class{domain.ClassRead, domain.ClassWrite, domain.ClassExecute, domain.ClassOther}, j.does)

@@ -23,7 +23,8 @@ func forms(value string) []string {
 	if len(value) < MinLength {
 		return nil
 	}
-	all := slices.Concat([]string{value}, inURLs(value), inJSON(value), inHTML(value), inBase64(value), inHex(value), byLine(value))
+	inHex := hex.EncodeToString([]byte(value))
+	all := slices.Concat([]string{value}, inURLs(value), inJSON(value), inHTML(value), inBase64(value), byLine(value), []string{inHex, strings.ToUpper(inHex)})
 	return slices.DeleteFunc(all, func(form string) bool {
 		return len(form) < MinLength || strings.Contains(Masked, form) // masked text must not change when it is masked again
 	})
@@ -126,11 +127,6 @@ func shifted(value []byte) (parts []string) {
 		}
 	}
 	return parts
-}
-
-func inHex(value string) []string {
-	digits := hex.EncodeToString([]byte(value))
-	return []string{digits, strings.ToUpper(digits)}
 }
 
 // byLine is a value of several lines as it may be printed, line by line.

@@ -52,20 +52,13 @@ func (d *document) mask(from, to int) {
 	if masked == text {
 		return
 	}
-	if member(d.raw, to) {
-		masked = d.rename(masked)
+	if member(d.raw, to) { // of two with one name, readers would see only the last
+		if d.names++; d.names > 1 {
+			masked = fmt.Sprintf("%s %d", masked, d.names)
+		}
 	}
 	d.out = append(append(d.out, d.raw[d.done:from]...), domain.Encode(masked)...)
 	d.done = to
-}
-
-// rename keeps members apart: of two with one name, readers see only the last.
-func (d *document) rename(masked string) string {
-	d.names++
-	if d.names == 1 {
-		return masked
-	}
-	return fmt.Sprintf("%s %d", masked, d.names)
 }
 
 // member reports whether the string that ends here is the name of a member.

@@ -94,20 +94,17 @@ func (v *Vault) Environment(names []string) (variables []string, err error) {
 		}
 		s := v.secrets[name]
 		if s.Value == "" {
-			return nil, domain.Errorf(domain.CodeUnknownSecret, "The secret %q has no value: %s was empty when the server started.", name, s.origin())
+			origin := "what holds it"
+			if s.From != "" {
+				origin = "the variable " + s.From
+			}
+			return nil, domain.Errorf(domain.CodeUnknownSecret, "The secret %q has no value: %s was empty when the server started.", name, origin)
 		}
 		if variable := s.Variable + "=" + s.Value; !slices.Contains(variables, variable) {
 			variables = append(variables, variable)
 		}
 	}
 	return variables, nil
-}
-
-func (s Secret) origin() string {
-	if s.From == "" {
-		return "what holds it"
-	}
-	return "the variable " + s.From
 }
 
 // Has reports whether there is a secret of this name, with a value or without.

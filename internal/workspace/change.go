@@ -19,8 +19,8 @@ const maxChanges = 256
 
 // Change makes all of the changes below directory, or none. Before each file that it replaces it asks whether it still may.
 //
-// Everything that can fail early is done first: what a file is to hold is written beside it, as a draft. Then the
-// drafts take their places, one rename each: whoever reads sees the old content or the new one. What was there keeps
+// Everything that can fail early is done first: what a file is to hold is written beside it, as a staged file. Then the
+// staged files take their places, one rename each: whoever reads sees the old content or the new one. What was there keeps
 // a second name until the last rename is done, so a failure in the middle is undone and leaves nothing behind.
 func (w *Workspace) Change(directory string, changes []domain.FileChange, still func() error) error {
 	if len(changes) > maxChanges {
@@ -71,7 +71,7 @@ type madeFolder struct {
 	path  string
 }
 
-// stage opens the folder of a file, looks at what is there and writes the draft.
+// stage opens the folder of a file, looks at what is there and writes the staged file.
 func (s *changeSet) stage(change domain.FileChange) error {
 	relative, err := local(s.directory, change.Path)
 	if err != nil {
@@ -160,7 +160,8 @@ func (s *changeSet) judge(folder *os.Root, named, rest, path string) (place stri
 	case s.workspace.hides(place):
 		return "", outside(path)
 	case s.workspace.guards(place), s.workspace.guards(filepath.Join(s.directory, named, rest)):
-		return "", guardedFile(path)
+		return "", domain.Errorf(domain.CodePathOutsideWorkspace,
+			"%s is guarded: programs outside of the sandbox take commands from it. It can be read, and changed by a person only.", path)
 	}
 	return place, nil
 }
@@ -199,16 +200,16 @@ type changedFile struct {
 	folder *os.Root
 	name   string // in the folder
 	place  string // its true name
-	draft  string // what it is to hold lies beside it, under this name
+	staged string // what it is to hold lies beside it, under this name
 	kept   string // what was there lies beside it, under this name
-	placed bool   // the draft has taken the name
+	placed bool   // the staged file has taken the name
 }
 
-// stage writes the draft. The mode of what is there is kept.
+// stage writes the staged file. The mode of what is there is kept.
 func (f *changedFile) stage(w *Workspace) error {
 	there, err := f.look()
 	if errors.Is(err, errLinked) {
-		w.sweep(f.folder, f.name)
+		w.removeLeftovers(f.folder, f.name)
 		there, err = f.look()
 	}
 	if err != nil || f.Delete {
@@ -218,10 +219,10 @@ func (f *changedFile) stage(w *Workspace) error {
 	if there != nil {
 		mode = there.Mode().Perm()
 	}
-	f.draft = besides()
-	file, err := f.folder.OpenFile(f.draft, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	f.staged = besides()
+	file, err := f.folder.OpenFile(f.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
-		f.draft = ""
+		f.staged = ""
 		return notWritten(f.Path, err)
 	}
 	if there != nil {
@@ -288,7 +289,7 @@ func (f *changedFile) put() error {
 	if f.Delete {
 		return nil
 	}
-	if err := f.folder.Rename(f.draft, f.name); err != nil {
+	if err := f.folder.Rename(f.staged, f.name); err != nil {
 		return notWritten(f.Path, err)
 	}
 	f.placed = true
@@ -314,8 +315,8 @@ func (f *changedFile) keep() error {
 
 // undo puts back what was there.
 func (f *changedFile) undo() error {
-	if f.draft != "" && !f.placed {
-		_ = f.folder.Remove(f.draft)
+	if f.staged != "" && !f.placed {
+		_ = f.folder.Remove(f.staged)
 	}
 	switch {
 	case f.kept != "":

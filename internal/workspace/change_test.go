@@ -15,7 +15,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// nothingIsLeft looks for drafts and second names everywhere.
+// nothingIsLeft looks for staged files and second names everywhere.
 func nothingIsLeft(t *testing.T, root string) {
 	t.Helper()
 	must(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
@@ -133,7 +133,7 @@ func TestChangesAreAllOrNone(t *testing.T) {
 }
 
 // TestChangesThatFailInTheMiddle are undone also where all was well when it was looked at: the name of the last file is
-// that of a folder by the time when its draft is to take it.
+// that of a folder by the time when its staged file is to take it.
 func TestChangesThatFailInTheMiddle(t *testing.T) {
 	w, root := tree(t)
 	must(t, os.WriteFile(filepath.Join(root, "old.txt"), []byte("old"), 0o600))

@@ -5,8 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"signoff/internal/domain"
 )
 
 // Guard tells the workspace what is guarded. It is called before the first execution. Git's folder is guarded anyway.
@@ -84,9 +82,4 @@ func (w *Workspace) guardsBare(parts []string) bool {
 // withinFolded is [within] without case.
 func withinFolded(folder, path string) bool {
 	return len(path) >= len(folder) && strings.EqualFold(path[:len(folder)], folder) && within(path[:len(folder)], path)
-}
-
-func guardedFile(path string) error {
-	return domain.Errorf(domain.CodePathOutsideWorkspace,
-		"%s is guarded: programs outside of the sandbox take commands from it. It can be read, and changed by a person only.", path)
 }

@@ -16,8 +16,8 @@ func besides() string { return leftoverPrefix + rand.Text() }
 // errLinked is what a file with a second name is refused for.
 var errLinked = errors.New("workspace: the file has a second name")
 
-// sweepPlace sweeps beside the file that a path leads to.
-func (w *Workspace) sweepPlace(root *os.Root, directory, relative string) {
+// removeLeftoversAt removes leftovers beside the file that a path leads to.
+func (w *Workspace) removeLeftoversAt(root *os.Root, directory, relative string) {
 	place, err := filepath.EvalSymlinks(filepath.Join(directory, relative))
 	if err != nil {
 		return
@@ -31,13 +31,13 @@ func (w *Workspace) sweepPlace(root *os.Root, directory, relative string) {
 		return
 	}
 	defer folder.Close()
-	w.sweep(folder, filepath.Base(place))
+	w.removeLeftovers(folder, filepath.Base(place))
 }
 
-// sweep removes the second names that a change has given a file and could not take away, because the server was killed in its
+// removeLeftovers removes the second names that a change has given a file and could not take away, because the server was killed in its
 // middle. Nobody could read or change the file otherwise until a person found out why. It waits for the change that is
 // on its way: the names of that are no leftovers.
-func (w *Workspace) sweep(folder *os.Root, name string) {
+func (w *Workspace) removeLeftovers(folder *os.Root, name string) {
 	w.swap.Lock()
 	defer w.swap.Unlock()
 	there, err := folder.Lstat(name)

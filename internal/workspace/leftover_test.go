@@ -10,7 +10,7 @@ import (
 )
 
 // killed leaves a workspace as a server does that is killed in the middle of a change: the file has its second name, and
-// the draft has not taken the first one.
+// the staged file has not taken the first one.
 func killed(t *testing.T, root, path string) {
 	t.Helper()
 	w, err := New(root)
@@ -63,15 +63,15 @@ func TestAKilledChangeLocksNoFileOut(t *testing.T) {
 func TestOtherSecondNamesStay(t *testing.T) {
 	w, root := tree(t)
 	must(t, os.Link(filepath.Join(root, "hard"), filepath.Join(root, leftoverPrefix+"planted")))
-	must(t, os.WriteFile(filepath.Join(root, leftoverPrefix+"draft"), []byte("of another change"), 0o600))
+	must(t, os.WriteFile(filepath.Join(root, leftoverPrefix+"staged"), []byte("of another change"), 0o600))
 	if _, err := content(w, root, "hard"); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("read: %v", err)
 	}
 	if err := w.Change(root, []domain.FileChange{put("hard", "x")}, always); domain.CodeOf(err) != domain.CodePathOutsideWorkspace {
 		t.Errorf("changed: %v", err)
 	}
-	if _, err := os.Lstat(filepath.Join(root, leftoverPrefix+"draft")); err != nil {
-		t.Errorf("the draft of another change: %v", err)
+	if _, err := os.Lstat(filepath.Join(root, leftoverPrefix+"staged")); err != nil {
+		t.Errorf("the staged file of another change: %v", err)
 	}
 	if secret, err := os.ReadFile(filepath.Join(root, "../secret.txt")); err != nil || string(secret) != "SECRET" {
 		t.Errorf("the other name holds %q, %v", secret, err)

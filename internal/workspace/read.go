@@ -27,7 +27,7 @@ func (w *Workspace) Open(directory, path string) (fs.File, error) {
 	defer root.Close()
 	file, err := w.openBelow(root, directory, relative, path)
 	if errors.Is(err, errLinked) {
-		w.sweepPlace(root, directory, relative)
+		w.removeLeftoversAt(root, directory, relative)
 		file, err = w.openBelow(root, directory, relative, path)
 	}
 	return file, err

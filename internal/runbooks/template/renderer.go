@@ -91,7 +91,7 @@ func (t Template) failed(what string, err error) error {
 	return t.invalid("Line %d of the template: %s.", fault.Line, fault.Message)
 }
 
-// object reads variables, of which none at all are an empty object.
+// object reads variables; none at all are an empty object.
 func object(variables json.RawMessage) (map[string]json.RawMessage, error) {
 	values := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(variables)) == 0 {

@@ -98,16 +98,6 @@ func (b *Budget) grow(list []any) []any {
 
 func (b *Budget) clone(list []any) []any { return append(b.list(len(list)), list...) }
 
-// texts are a list of texts that share their bytes with a text that is there already.
-func (b *Budget) texts(parts []string) []any {
-	b.allocate(textSize * len(parts))
-	list := b.list(len(parts))
-	for _, part := range parts {
-		list = append(list, part)
-	}
-	return list
-}
-
 // buffer is a text that grows, charged before it does.
 type buffer struct {
 	*Budget
@@ -162,8 +152,12 @@ func (b *Budget) split(s, separator string, n int) []any {
 	if n > 0 {
 		count = min(count, n)
 	}
-	b.allocate(textSize * count)
-	return b.texts(strings.SplitN(s, separator, count))
+	b.allocate(2 * textSize * count) // the parts share their bytes with s
+	list := b.list(count)
+	for _, part := range strings.SplitN(s, separator, count) {
+		list = append(list, part)
+	}
+	return list
 }
 
 // sort sorts a list of its own, by keys that are made once for each item.

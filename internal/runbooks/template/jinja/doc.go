@@ -13,7 +13,7 @@
 // A [Budget] bounds what a template does: steps, bytes, levels. Whoever adds an operation charges it, and there are three rules:
 //
 //   - What goes through n items or bytes charges steps for them (step, scan) before it does.
-//   - What allocates charges the bytes first: list, grow, texts, repeat, replace, split and buffer do. A size that a
+//   - What allocates charges the bytes first: list, grow, repeat, replace, split and buffer do. A size that a
 //     template computes, such as 'x' * n, is compared with the limit before it is multiplied.
 //   - What calls itself is bounded: by the parser (deepest), or for values by enter and leave, and for macros by call. An
 //     expression as long as the template is a chain of steps (chain) and no deep stack.

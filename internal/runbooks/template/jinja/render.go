@@ -19,7 +19,7 @@ func parse(source string, budget *Budget) (statement, Usage) {
 	if text, ends := strings.CutSuffix(source, "\n"); ends { // as MiniJinja: one line break at the end is none
 		source = strings.TrimSuffix(text, "\r")
 	}
-	p := &parser{lexer: &lexer{source: source, line: 1}, usage: newUsage()}
+	p := &parser{lexer: &lexer{source: source, line: 1}, usage: &usage{scopes: []map[string]bool{{}}, paths: map[string]string{}}}
 	body, _ := p.body()
 	return body, p.usage.result()
 }

@@ -13,10 +13,6 @@ type usage struct {
 	paths  map[string]string // a path → the variable that it begins with
 }
 
-func newUsage() *usage {
-	return &usage{scopes: []map[string]bool{{}}, paths: map[string]string{}}
-}
-
 func (u *usage) declare(names ...string) {
 	for _, name := range names {
 		u.scopes[len(u.scopes)-1][name] = true
