@@ -144,7 +144,7 @@ func (h hunk) ended(before, empty bool) bool {
 	return !h.newUnended
 }
 
-// joined is a text of lines, of which all but the last must have an end.
+// joined is a text of lines; all but the last must have an end.
 func joined(lines []string, end string, ended bool) string {
 	var text strings.Builder
 	for i, line := range lines {

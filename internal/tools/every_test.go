@@ -70,12 +70,16 @@ func schemaOf(t *testing.T, definition tools.Definition) schema {
 
 func TestEveryToolIsWhatItSays(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+	writing := []string{"edit", "patch", "write", "memory_write", "insert_blocks", "update_block", "replace_blocks"}
 	for tool, sample := range every(t) {
 		definition := tool.Definition()
 		if !snake.MatchString(definition.Name) || definition.Version == "" || !strings.Contains(definition.Description, ".\n") {
 			t.Errorf("%s is incomplete: %+v", definition.Name, definition)
 		}
 		if !slices.Contains(append(domain.Classes, domain.ClassNone), definition.Class) {
+			t.Errorf("%s has the class %q", definition.Name, definition.Class)
+		}
+		if writes := slices.Contains(writing, definition.Name); writes != (definition.Class == domain.ClassWrite) {
 			t.Errorf("%s has the class %q", definition.Name, definition.Class)
 		}
 		read := schemaOf(t, definition)

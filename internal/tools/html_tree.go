@@ -152,7 +152,7 @@ func (b *treeBuilder) push(element *html.Node) {
 	b.open = append(b.open, element)
 }
 
-// nested reports whether the element is of a kind of which enough are open.
+// nested reports whether as many elements of this kind are open as may be.
 func (b *treeBuilder) nested(element *html.Node, kind []atom.Atom, most int) bool {
 	if !slices.Contains(kind, element.DataAtom) {
 		return false

@@ -50,8 +50,7 @@ type printed struct {
 	reduced bool // model is not shown
 }
 
-// newOutput returns the output of a call, of which the model gets up to head bytes from the beginning and tail from the
-// end.
+// newOutput returns the output of a call. The model gets up to head bytes from its beginning and tail from its end.
 func newOutput(ctx context.Context, host domain.Host, callID string, head, tail int) *output {
 	emit := func(offset int, text string) error {
 		return host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Offset: offset, Output: text})

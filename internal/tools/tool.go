@@ -70,20 +70,15 @@ func absolute(dir, path string) string {
 	return filepath.Clean(path)
 }
 
-// failed is the result for err, after whatever output there was.
-func failed(output string, err error) Result {
-	failure := failureOf(err)
-	return Result{Output: joinLines(output, failure.Message), Failure: &failure}
-}
-
-// failureOf keeps the code of an error that has one. For a tool, an error without a code is a failed run and not a
+// failed is the result for err, after whatever output there was. For a tool, an error without a code is a failed run and not a
 // bug of the server; its text is withheld all the same, because it may name paths outside of the workspace.
-func failureOf(err error) domain.Failure {
+func failed(output string, err error) Result {
+	failure := domain.Failure{Code: domain.CodeToolFailed, Message: "The tool could not do its work."}
 	var coded *domain.Error
 	if errors.As(err, &coded) {
-		return domain.FailureOf(coded)
+		failure = domain.FailureOf(coded)
 	}
-	return domain.Failure{Code: domain.CodeToolFailed, Message: "The tool could not do its work."}
+	return Result{Output: joinLines(output, failure.Message), Failure: &failure}
 }
 
 // joinLines puts note on a line of its own after text.
