@@ -27,7 +27,7 @@ func (a *account) begin(prompt domain.Prompt) {
 	}
 }
 
-// count adds an answer's usage to the bills, and returns what is told of it. A provider that reports nothing leaves nothing to tell,
+// count adds an answer's usage to the bills, and returns the event for it. A provider that reports nothing leaves nothing to report,
 // unless it is that the cost is not known any more.
 func (a *account) count(of *candidate, used domain.Usage) []domain.Payload {
 	costKnown, silent := a.total.usage.Cost != nil, used == domain.Usage{}

@@ -95,7 +95,7 @@ func (m *message) hold(text string, thought bool) string {
 	return strings.TrimLeft(text, "\r\n")
 }
 
-// complete closes what is open: the answer has come to its end. That is told together with what the answer asks for. A server that died in
+// complete closes what is open: the answer has come to its end. The events go together with those of the answer's calls. A server that died in
 // between would leave an answer that is whole and asks for nothing, which is a turn that has ended.
 func (m *message) complete() error {
 	if m.thinking {

@@ -96,7 +96,7 @@ func (t *turn) act(ctx context.Context, calls []pendingCall) (domain.StopReason,
 	return t.outcome()
 }
 
-// addResults adds what the model is told of its calls to the conversation.
+// addResults adds the results of the calls to the conversation.
 //
 //go:noinline // its messages would lie in the stack of each call that waits; see runner.resolve
 func (t *turn) addResults(calls []pendingCall, outputs []string) {

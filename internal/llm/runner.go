@@ -43,7 +43,7 @@ type pendingCall struct {
 	flaw error
 }
 
-// request is the calls of an answer, and what is told of them before anybody judges them.
+// request is the calls of an answer, and the events that show them before they are judged.
 func (r *runner) request(messageID string, asked []provider.Call) (calls []pendingCall, told []domain.Payload) {
 	for i, wanted := range asked {
 		call := r.prepare(wanted, i)
@@ -107,7 +107,7 @@ func (r *runner) flawed(call domain.ToolCall, flaw error) pendingCall {
 	return pendingCall{ToolCall: call, flaw: flaw}
 }
 
-// run gets a result for every call, all at once, and returns what the model is told, in the order of the calls. It returns when no call
+// run gets a result for every call, all at once, and returns the results for the model, in the order of the calls. It returns when no call
 // runs any more; the first error ends the others.
 func (r *runner) run(ctx context.Context, calls []pendingCall) ([]string, error) {
 	outputs := make([]string, len(calls))
@@ -134,7 +134,7 @@ func (r *runner) run(ctx context.Context, calls []pendingCall) ([]string, error)
 	return outputs, nil
 }
 
-// resolve brings one call to its end and returns what the model is told. Calls are large; they are handed down by their address,
+// resolve brings one call to its end and returns its result for the model. Calls are large; they are handed down by their address,
 // because somebody may wait on this stack: with them in it, it holds 16 KB and not 8, of some 31 of a waiting approval (BenchmarkWaiting).
 func (r *runner) resolve(ctx context.Context, call *pendingCall) (string, error) {
 	if call.flaw != nil {

@@ -22,7 +22,7 @@ const (
 	toolSubmitBlocks    = "submit_blocks"
 )
 
-// toolset is the tools of one execution. Its model is told of these and can call no other: one that would be refused
+// toolset is the tools of one execution. Its model sees these and can call no other: one that would be refused
 // each time, or has nothing behind it, only wastes rounds. It never changes, and many executions may share it; see toolsets.go.
 type toolset struct {
 	missing     []string // tools that another execution has, and texts may speak of; in backquotes

@@ -15,7 +15,7 @@ type turn struct {
 	retrying *domain.Retrying // the request that an earlier process has made, until it is repeated
 
 	edits  bool // blocks were handed in before this turn
-	nudged bool // the model was told once more to hand in blocks
+	nudged bool // the model was asked once more to hand in blocks
 }
 
 // begin begins a turn, or goes on with one that was cut off.
