@@ -10,15 +10,15 @@ import (
 	"signoff/internal/runbooks/template"
 )
 
-// Executions reads what is stored. What belongs to another tenant is domain.CodeNotFound.
+// Executions reads executions. One of another tenant is domain.CodeNotFound.
 type Executions interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
-	// ExecutionByKey is the execution that was created under an idempotency key, and PromptByKey the prompt that was sent under one.
+	// ExecutionByKey returns the execution that was created with an idempotency key, PromptByKey the prompt that was sent with one.
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (e domain.Execution, bodyHash []byte, err error)
 	PromptByKey(ctx context.Context, execution domain.ExecutionID, key string) (p domain.QueuedPrompt, bodyHash []byte, err error)
-	// EventPage gives the events after one, up to limit and about maxBytes, and at least one where there is one.
+	// EventPage returns the events behind a seq, up to limit and about maxBytes, and at least one if there is any.
 	EventPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error)
-	// AgentOptions are the options that the agent offered last; nil: it has offered none yet.
+	// AgentOptions returns the options that the agent offered last; nil: it has offered none yet.
 	AgentOptions(ctx context.Context, execution domain.ExecutionID) ([]domain.AgentOption, error)
 }
 
@@ -27,23 +27,23 @@ type Models interface {
 	Has(name string) bool
 	Names() []string
 	Default() string         // empty: none
-	Priced(name string) bool // what a request costs is known
+	Priced(name string) bool // the cost of a request is known
 }
 
 // Agents is the registry of external agents, and of the MCP servers that they may be given.
 type Agents interface {
-	// Resolve returns the registered name of the command that a request names; nil arguments are the registry's. A command that is not in
-	// the registry word for word is domain.CodeUnknownAgent, and the message lists the names.
+	// Resolve returns the registered name of a command; nil arguments are the registry's. A command that is not in the registry word for word
+	// is domain.CodeUnknownAgent, and the message lists the names.
 	Resolve(command string, args []string) (name string, err error)
-	// Check tells whether an execution may have this source, whose command is resolved: an agent whose program is not there is
-	// domain.CodeAgentUnavailable, a choice that the agent does not offer domain.CodeInvalid with the offers, where these are known.
+	// Check checks a source with a resolved command. A missing program is domain.CodeAgentUnavailable; an option that the agent does not offer
+	// is domain.CodeInvalid with the offers, if these are known.
 	Check(source domain.Source) error
-	// CheckOptions tells whether a further prompt may set options of the agent of a source, which has offered these; nil: it has
-	// not said. An option that it does not offer is domain.CodeInvalid with the offers.
+	// CheckOptions checks the options of a further prompt against those that the agent has offered; nil: unknown. An option that it does not
+	// offer is domain.CodeInvalid with the offers.
 	CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error
-	// Installed is domain.CodeAgentUnavailable where the program of a registered agent is not there.
+	// Installed is domain.CodeAgentUnavailable if the program of a registered agent is missing.
 	Installed(name string) error
-	// MCPServers is domain.CodeUnknownMCPServer where a name is not in the registry; the message lists those that are.
+	// MCPServers is domain.CodeUnknownMCPServer for an unknown name; the message lists the known ones.
 	MCPServers(names []string) error
 }
 
@@ -52,32 +52,31 @@ type Tools interface {
 	Names() []string
 }
 
-// Secrets says which secrets commands may be given. An unknown one is domain.CodeUnknownSecret; the message lists those
-// that there are.
+// Secrets is the registry of secrets for commands. An unknown one is domain.CodeUnknownSecret; the message lists the known ones.
 type Secrets interface {
 	Check(names []string) error
 }
 
-// Masker takes the values of secrets out of a text, or of the strings of a JSON document.
+// Masker replaces the values of secrets in a text, or in the strings of a JSON document.
 type Masker interface {
 	MaskString(text string) string
 	JSON(document json.RawMessage) json.RawMessage
 }
 
-// Templates renders what clients wrote.
+// Templates renders templates of clients.
 type Templates interface {
-	// Render fills templates in, all with the same variables, a JSON object. The first that cannot be rendered is the error,
-	// domain.CodeInvalid, which points to the template's name where it can be told which one it is. A tenant that renders
-	// much waits for itself, and is domain.CodeUnavailable where that takes too long.
+	// Render renders templates with the same variables, a JSON object. A template that fails is domain.CodeInvalid, with the template's
+	// name as the pointer if it is known. A tenant that renders much waits for its own templates; after a while that is
+	// domain.CodeUnavailable.
 	Render(ctx context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error)
 }
 
-// Workspace finds the folder that a request names. An empty name is the root.
+// Workspace resolves the folder of a request. An empty name is the root.
 type Workspace interface {
 	Resolve(directory string) (absolute string, err error)
 }
 
-// Config holds the registries that requests are checked against, and the operator's settings. All but the settings must be set.
+// Config holds the registries and the operator's settings. All fields but the settings are required.
 type Config struct {
 	Executions Executions
 	Models     Models
@@ -90,19 +89,19 @@ type Config struct {
 	Settings   Settings
 }
 
-// Admission admits requests. It keeps nothing between them, so any number of goroutines may use it at once.
+// Admission admits requests. It has no state, so any number of goroutines may use it at once.
 type Admission struct{ config Config }
 
-// New returns an admission with the defaults in the place of settings that are not set.
+// New returns an admission. Defaults replace settings that are not set.
 func New(config Config) *Admission {
-	config.Settings = config.Settings.filled()
+	config.Settings = config.Settings.withDefaults()
 	return &Admission{config}
 }
 
-// Settings returns the operator's settings, with the defaults in the place of those that are not set.
+// Settings returns the operator's settings, with defaults for those that are not set.
 func (a *Admission) Settings() Settings { return a.config.Settings }
 
-// execution reads the execution that a request names.
+// execution reads an execution of the tenant.
 func (a *Admission) execution(ctx context.Context, by keys.Principal, id string) (domain.Execution, error) {
 	known, err := domain.ParseExecutionID(id)
 	if err != nil {
@@ -111,11 +110,11 @@ func (a *Admission) execution(ctx context.Context, by keys.Principal, id string)
 	return a.config.Executions.Execution(ctx, by.Tenant, known)
 }
 
-// RefuseSecrets refuses a secret in a part of a body that counts letter by letter. It cannot be stored as it is, and masked it would mean
-// something else: a rule that denies would match nothing, and a person would sign for a command that is not the one that runs.
+// RefuseSecrets refuses secrets in a part of a body that must not be masked, because masking would change its meaning: a rule that denies would
+// match nothing, and a person would approve another command than the one that runs.
 func (a *Admission) RefuseSecrets(pointer string, part any) error {
-	said := domain.Encode(part)
-	if bytes.Equal(a.config.Masker.JSON(said), said) {
+	encoded := domain.Encode(part)
+	if bytes.Equal(a.config.Masker.JSON(encoded), encoded) {
 		return nil
 	}
 	return domain.Invalid(pointer, "This holds the value of a secret, or what looks like one; name the secret instead.")

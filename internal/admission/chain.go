@@ -11,28 +11,26 @@ import (
 	"signoff/internal/keys"
 )
 
-// This file is what a request takes over from executions that have ended: what they said, and what came of them.
-
 const (
 	MaxContextFrom = 20
-	MaxContext     = 1 << 20 // bytes of what was said
+	MaxContext     = 1 << 20 // bytes of conversations
 	MaxOutputsFrom = 100
 	maxOutputName  = 200
 
-	// A log is read in pieces: one of a long execution does not fit into memory as a whole.
+	// A log is read in pages, since a long one does not fit into memory.
 	logPageEvents = 1000
 	logPageBytes  = 1 << 20
 )
 
-// earlier are the executions that a request takes something over from.
-type earlier struct {
+// sources are the ended executions whose conversations and outputs a request uses.
+type sources struct {
 	context []domain.Execution          // in the order of the request
-	outputs map[string]domain.Execution // by the names that templates know them by
+	outputs map[string]domain.Execution // by their names in templates
 }
 
-// lookUp finds the executions that a request names. Reading what they said needs the scope that reading them needs.
-func (a *Admission) lookUp(ctx context.Context, by keys.Principal, contextFrom []string, outputsFrom map[string]string) (earlier, error) {
-	found := earlier{outputs: map[string]domain.Execution{}}
+// findSources reads the executions that a request names. It requires the scope for reading executions.
+func (a *Admission) findSources(ctx context.Context, by keys.Principal, contextFrom []string, outputsFrom map[string]string) (sources, error) {
+	found := sources{outputs: map[string]domain.Execution{}}
 	if len(contextFrom)+len(outputsFrom) > 0 && !by.May(keys.ExecutionsRead) {
 		return found, domain.Errorf(domain.CodeForbidden,
 			"contextFrom and outputsFrom show what other executions said: the key lacks the scope %s.", keys.ExecutionsRead)
@@ -58,7 +56,7 @@ func (a *Admission) lookUp(ctx context.Context, by keys.Principal, contextFrom [
 	return found, nil
 }
 
-// ended reads an execution that must have come to its end.
+// ended reads an execution that must have ended.
 func (a *Admission) ended(ctx context.Context, by keys.Principal, at, id string) (domain.Execution, error) {
 	execution, err := a.execution(ctx, by, id)
 	switch {
@@ -71,22 +69,22 @@ func (a *Admission) ended(ctx context.Context, by keys.Principal, at, id string)
 	}
 }
 
-// takeOver puts into a request what the executions before it said.
-func (a *Admission) takeOver(ctx context.Context, request *domain.Request, found earlier) error {
+// addSources adds the conversations of earlier executions to a request.
+func (a *Admission) addSources(ctx context.Context, request *domain.Request, found sources) error {
 	left := MaxContext
 	for _, execution := range found.context {
-		said, err := a.conversation(ctx, execution, left)
+		messages, err := a.conversation(ctx, execution, left)
 		if err != nil {
 			return err
 		}
-		for _, message := range said {
+		for _, message := range messages {
 			left -= len(message.Content)
 		}
 		if left < 0 {
 			return tooLongContext()
 		}
 		request.ContextFrom = append(request.ContextFrom, execution.ID)
-		request.Context = append(request.Context, said...)
+		request.Context = append(request.Context, messages...)
 	}
 	for name, execution := range found.outputs {
 		if request.OutputsFrom == nil {
@@ -98,17 +96,17 @@ func (a *Admission) takeOver(ctx context.Context, request *domain.Request, found
 }
 
 func tooLongContext() error {
-	return domain.Invalid("/contextFrom", "What these executions said is longer than %d bytes.", MaxContext)
+	return domain.Invalid("/contextFrom", "The conversations of these executions are longer than %d bytes.", MaxContext)
 }
 
-// conversation is what was said in an execution, by people and by the agent. What the agent did is left out: without its
-// results a call would only be asked for again.
+// conversation returns the messages of people and of the agent. It leaves tool calls out: without their results, the agent would only ask
+// for them again.
 func (a *Admission) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
-	said := slices.Clone(execution.Request.Messages)
+	messages := slices.Clone(execution.Request.Messages)
 	if execution.Request.Prompt != "" {
-		said = append(said, domain.InputMessage{Role: domain.RoleUser, Content: execution.Request.Prompt})
+		messages = append(messages, domain.InputMessage{Role: domain.RoleUser, Content: execution.Request.Prompt})
 	}
-	log, err := a.speech(ctx, execution.ID, limit)
+	log, err := a.conversationEvents(ctx, execution.ID, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -121,14 +119,14 @@ func (a *Admission) conversation(ctx context.Context, execution domain.Execution
 	for _, message := range transcript.Messages() {
 		spoken := message.Role == domain.RoleUser || message.Role == domain.RoleAssistant
 		if spoken && strings.TrimSpace(message.Text) != "" {
-			said = append(said, domain.InputMessage{Role: message.Role, Content: message.Text})
+			messages = append(messages, domain.InputMessage{Role: message.Role, Content: message.Text})
 		}
 	}
-	return said, nil
+	return messages, nil
 }
 
-// speech reads the events of a log that tell what was said, and gives up where that is too much.
-func (a *Admission) speech(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
+// conversationEvents reads the events of a log that messages are made of, up to limit bytes of text.
+func (a *Admission) conversationEvents(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
 	for after := int64(0); ; {
 		page, err := a.config.Executions.EventPage(ctx, id, after, logPageEvents, logPageBytes)
 		if err != nil || len(page) == 0 {

@@ -1,34 +1,32 @@
-// Package admission decides which requests are taken in, and turns them into what the sessions run.
+// Package admission decides which requests are accepted, and turns them into requests that the sessions run.
 //
-// [Admission.Admit] takes the body of a creation and returns a [domain.Request] with nothing left open: every default is filled in, every
-// name is known to its registry, every template is rendered, and earlier conversations are copied. It knows no HTTP. Whoever starts
-// executions calls it: the API, and every other way in that may come.
+// [Admission.Admit] takes the body of a creation and returns a complete [domain.Request]: every default is set, every name is in its
+// registry, every template is rendered, and earlier conversations are copied. The package knows no HTTP. Every front that starts executions
+// calls it.
 //
 // # The way of a request
 //
-//	Admit        an answered idempotency key, switched-off features, then the rest   request.go
-//	block        an agent block is another spelling of a request                     block.go
-//	rules        fields that contradict each other, all reported at once             rules.go kinds.go permissions.go templates.go
-//	defaults     the operator's settings in the place of what was left out           request.go settings.go
-//	registries   agents, models, tools, MCP servers, secrets, schemas                registries.go
-//	chaining     conversations and outputs of executions that have ended             chain.go
-//	templates    prompt, system prompt and instructions, rendered last               templates.go
+//	Admit        a used idempotency key, disabled features, then the rest   request.go
+//	block        an agent block is another form of a request                block.go
+//	rules        fields that exclude each other, all reported at once       rules.go kinds.go permissions.go templates.go
+//	defaults     the operator's settings for missing fields                 request.go settings.go
+//	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go
+//	chaining     conversations and outputs of ended executions              chain.go
+//	templates    prompt, system prompt and instructions, rendered last      templates.go
 //
-// Further prompts, edits and resumptions have rules of their own (further.go), and so has a dry run of the policy (evaluation.go).
+// Further prompts, edits and resumptions have their own rules (further.go), and so has a dry run of the policy (evaluation.go).
 //
 // # What callers owe
 //
 // A body fits its schema in the document: the contract checks types, lengths and unknown fields before. The caller's key
-// ([keys.Principal]) is verified. It counts twice: its tenant is whose executions can be named, and its scopes decide whether it may read what
-// other executions said.
+// ([keys.Principal]) is verified. Only executions of its tenant can be named, and its scopes decide whether it may read them.
 //
 // # Promises
 //
-//   - Nothing is stored and nothing is started here. A request that is refused leaves no trace.
-//   - An error is a [domain.Error]: a code, a sentence that is safe to show, and JSON pointers into the body as its sender wrote it, also where that
-//     was a block.
+//   - This package stores and starts nothing. A refused request leaves no trace.
+//   - An error is a [domain.Error]: a code, a safe sentence, and JSON pointers into the body as its sender wrote it, even if that was a block.
 //   - An execution of another tenant is answered like one that does not exist.
-//   - A secret in a part that counts letter by letter is refused ([Admission.RefuseSecrets]); everywhere else it is masked when the request is stored.
+//   - A secret in a part that must not be masked is refused ([Admission.RefuseSecrets]); other secrets are masked when the request is stored.
 //
-// An Admission keeps nothing between requests and may be used by many goroutines at once.
+// An Admission has no state and may be used by many goroutines at once.
 package admission

@@ -7,10 +7,8 @@ import (
 	"signoff/internal/keys"
 )
 
-// This file admits requests to an execution that is there already. Each is checked before the session hears of it.
-
-// AdmitPrompt holds the options of a further prompt against those that the agent has offered. A prompt that came before under its key is not
-// looked at: the agent may offer something else by now, and the first answer stands.
+// AdmitPrompt checks the options of a further prompt against those that the agent has offered. It does not check a prompt with a used key:
+// the agent may offer other options by now, and the first response stands.
 func (a *Admission) AdmitPrompt(ctx context.Context, by keys.Principal, id domain.ExecutionID, options map[string]string, key string) error {
 	if len(options) == 0 {
 		return nil
@@ -35,8 +33,7 @@ func (a *Admission) AdmitPrompt(ctx context.Context, by keys.Principal, id domai
 	return a.config.Agents.CheckOptions(execution.Request.Source, options, offered)
 }
 
-// AdmitEdit holds the document of an edit against the place that the blocks are for: blocks for a place that is gone could be
-// accepted, and nobody could put them anywhere. A nil document is none.
+// AdmitEdit refuses a document without the block behind which the new blocks belong: nobody could insert them. A nil document is none.
 func (a *Admission) AdmitEdit(ctx context.Context, by keys.Principal, id domain.ExecutionID, document *domain.Document) error {
 	if document == nil {
 		return nil
@@ -45,14 +42,14 @@ func (a *Admission) AdmitEdit(ctx context.Context, by keys.Principal, id domain.
 	if err != nil {
 		return err
 	}
-	if place := execution.Request.Runbook.InsertAfter; place != "" && !holds(document, place) {
-		return domain.Invalid("/document/blocks", "The block that the new ones go after, insertAfter of the execution, is not in the document.")
+	if place := execution.Request.Runbook.InsertAfter; place != "" && !hasBlock(document, place) {
+		return domain.Invalid("/document/blocks", "The document does not have the block insertAfter of the execution, behind which the new blocks belong.")
 	}
 	return nil
 }
 
-// AdmitResume refuses to start an agent whose program is gone: the execution would only be interrupted again. The sessions tell whether
-// there is something to resume.
+// AdmitResume refuses to start an agent whose program is missing: the execution would only be interrupted again. The sessions check whether
+// the execution can be resumed.
 func (a *Admission) AdmitResume(ctx context.Context, by keys.Principal, id domain.ExecutionID, mode domain.ResumeMode) error {
 	execution, err := a.config.Executions.Execution(ctx, by.Tenant, id)
 	if err != nil && domain.CodeOf(err) != domain.CodeNotFound {

@@ -5,9 +5,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// This file reads what an execution may do: capabilities, tools, policy.
-
-// permissions are the parts of a request that say what its tools may do.
+// permissions are the parts of a request that say what an execution may do.
 type permissions struct {
 	capabilities *api.Capabilities
 	tools        *api.ToolSettings
@@ -16,9 +14,9 @@ type permissions struct {
 	secrets      *[]string
 }
 
-// into fills a request in. What contradicts itself was refused before, see [faults.permissions].
-func (p permissions) into(request *domain.Request, unsaid domain.Capabilities) {
-	request.Capabilities = toCapabilities(p.capabilities, unsaid)
+// into fills a request in. What contradicts itself was refused before, see [fieldErrors.permissions].
+func (p permissions) into(request *domain.Request, defaults domain.Capabilities) {
+	request.Capabilities = toCapabilities(p.capabilities, defaults)
 	request.SafeModeOff = !api.Or(p.safeMode, true) || (p.capabilities != nil && api.Or(p.capabilities.AlwaysAllowTools, false))
 	request.Secrets = api.Or(p.secrets, nil)
 	if p.tools != nil {
@@ -54,23 +52,16 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	return granted
 }
 
-// permissions refuses what is said twice: nobody can tell which of the two was meant.
-func (f *faults) permissions(p permissions) {
-	if p.capabilities == nil {
+// permissions refuses a class that is given twice, because nobody can know which of the two was meant.
+func (f *fieldErrors) permissions(p permissions) {
+	c := p.capabilities
+	if c == nil {
 		return
 	}
-	c := p.capabilities
-	for _, twice := range []struct {
-		name string
-		both bool
-	}{
-		{"readFiles", c.Read != nil && c.ReadFiles != nil}, {"writeFiles", c.Write != nil && c.WriteFiles != nil},
-		{"executeCommands", c.Execute != nil && c.ExecuteCommands != nil},
-	} {
-		if twice.both {
-			f.add("/capabilities/"+twice.name, "must not come together with the class that it is the boolean of")
-		}
-	}
+	f.refuse("must not come together with the class that it is the boolean of", sentFields{
+		{"/capabilities/readFiles", c.Read != nil && c.ReadFiles != nil}, {"/capabilities/writeFiles", c.Write != nil && c.WriteFiles != nil},
+		{"/capabilities/executeCommands", c.Execute != nil && c.ExecuteCommands != nil},
+	})
 	if c.AlwaysAllowTools != nil && p.safeMode != nil && *c.AlwaysAllowTools == *p.safeMode {
 		f.add("/capabilities/alwaysAllowTools", "contradicts safeMode")
 	}

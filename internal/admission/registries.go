@@ -13,8 +13,8 @@ import (
 	"signoff/internal/schema"
 )
 
-// registered looks up what the request names: nothing is run that the operator has not listed.
-func (a *Admission) registered(request *domain.Request, wanted api.Source) error {
+// checkRegistries checks the names of a request: only agents, models and servers of the operator run.
+func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) error {
 	if request.Source.Type == domain.SourceACP {
 		name, err := a.agent(request.Source.Command, wanted.Args)
 		if err != nil {
@@ -38,14 +38,14 @@ func (a *Admission) registered(request *domain.Request, wanted api.Source) error
 			return a.unknownModel(at)
 		}
 		if request.Budget.Cost > 0 && !a.config.Models.Priced(model) {
-			return domain.Invalid("/budget/cost", "What the model %s costs is not known: its prices are not in the registry.", model)
+			return domain.Invalid("/budget/cost", "The cost of the model %s is unknown: its prices are not in the registry.", model)
 		}
 	}
 	return nil
 }
 
-// judgeable holds the policy of a request against what it will be judged with.
-func (a *Admission) judgeable(request domain.Request) error {
+// checkPolicy checks the policy, tools and secrets of a request.
+func (a *Admission) checkPolicy(request domain.Request) error {
 	if err := a.RefuseSecrets("/tools/bashPolicy", request.Tools.BashPolicy); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (a *Admission) judgeable(request domain.Request) error {
 	for i, name := range request.Tools.Enabled {
 		known := slices.Contains(a.config.Tools.Names(), name)
 		if !known && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
-			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists those that there are.")
+			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists the tools.")
 		}
 	}
 	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))
@@ -89,16 +89,16 @@ func (a *Admission) unknownModel(at string) error {
 	return domain.At(at, domain.Errorf(domain.CodeUnknownModel, "%s", message))
 }
 
-// declared checks what a request brings along for the model to keep to: types of blocks, tools, and the schema of the answer.
-func (a *Admission) declared(request domain.Request) error {
+// checkDeclarations checks the block types, client tools and output schema of a request.
+func (a *Admission) checkDeclarations(request domain.Request) error {
 	if request.Kind == domain.KindGeneration && len(request.Runbook.BlockTypes) == 0 {
-		return domain.Invalid("/blockTypes", "There must be a type that blocks can have: the server knows none, so the request has to name one.")
+		return domain.Invalid("/blockTypes", "The request must name a block type, because the server has none.")
 	}
 	if _, err := runbooks.Compile(request.Runbook.BlockTypes); err != nil {
 		return domain.Below("/blockTypes", err)
 	}
-	for i, known := range request.Runbook.BlockTypes { // those of the request come first
-		known.Docs = "" // a text like a prompt: what is secret in it is masked
+	for i, known := range request.Runbook.BlockTypes { // the types of the request come first
+		known.Docs = "" // a text like a prompt, in which secrets are masked
 		if err := a.RefuseSecrets(fmt.Sprintf("/blockTypes/%d", i), known); err != nil {
 			return err
 		}
@@ -108,11 +108,11 @@ func (a *Admission) declared(request domain.Request) error {
 			return err
 		}
 	}
-	return a.tooled(request)
+	return a.checkClientTools(request)
 }
 
-// tooled checks the tools that the client runs.
-func (a *Admission) tooled(request domain.Request) error {
+// checkClientTools checks the names and schemas of client tools.
+func (a *Admission) checkClientTools(request domain.Request) error {
 	taken := map[string]string{}
 	for _, own := range a.config.Tools.Names() {
 		if !runbooks.ClientMayRun(request, own) {
@@ -138,7 +138,7 @@ func (a *Admission) tooled(request domain.Request) error {
 	return nil
 }
 
-// schema refuses one that nothing can be checked with, and one with a secret in it: masked it would ask for something else.
+// schema refuses an invalid schema, and one with a secret, which must not be masked because that would change its meaning.
 func (a *Admission) schema(at string, document json.RawMessage) error {
 	if _, err := schema.Compile(document); err != nil {
 		return domain.At(at, err)

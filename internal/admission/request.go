@@ -15,8 +15,8 @@ const (
 	defaultIdleTimeout   = 86400
 )
 
-// Admit returns the request that a body asks for. A request that came before under its key is not looked up and rendered again: its
-// sources may be gone by now, and the first answer stands. A nil key is none.
+// Admit returns the request that a body asks for. A request with a used key is not looked up and rendered again: the executions that it
+// names may be gone, and the first response stands. A nil key is none.
 func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.CreateExecution, key *store.Idempotency) (domain.Request, error) {
 	if key != nil {
 		reading, cancel := domain.WithCreationTime(ctx, domain.CreationTime)
@@ -29,34 +29,34 @@ func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.Creat
 			return domain.Request{}, err
 		}
 	}
-	if err := a.enabled(body); err != nil {
-		return domain.Request{}, err
+	if a.config.Settings.BlockGenerationOff && api.Or(body.Kind, "") == domain.KindGeneration {
+		return domain.Request{}, domain.Errorf(domain.CodeFeatureDisabled, "The operator of this server has switched the generation of blocks off.")
 	}
 	if body.Block == nil {
 		return a.assemble(ctx, by, body)
 	}
-	var found faults
-	if found.block(body); len(found) > 0 {
-		return domain.Request{}, found.error()
+	var wrong fieldErrors
+	if wrong.block(body); len(wrong) > 0 {
+		return domain.Request{}, wrong.error()
 	}
-	request, err := a.assemble(ctx, by, unfold(body))
-	return request, domain.Repoint(err, inBlock)
+	request, err := a.assemble(ctx, by, fromBlock(body))
+	return request, domain.Repoint(err, blockPointer)
 }
 
-// assemble fills the defaults in and checks what the document cannot say. It reports all contradictions at once, and after them the first name
-// that a registry does not have; then it reads other executions, and renders templates last.
+// assemble sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
+// unknown name; then it reads other executions, and renders templates last.
 func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.CreateExecution) (domain.Request, error) {
-	if found := wrongParts(body); len(found) > 0 {
-		return domain.Request{}, found.error()
+	if wrong := contradictions(body); len(wrong) > 0 {
+		return domain.Request{}, wrong.error()
 	}
-	request := a.filled(body)
-	if err := a.registered(&request, *body.Source); err != nil {
+	request := a.withDefaults(body)
+	if err := a.checkRegistries(&request, *body.Source); err != nil {
 		return request, err
 	}
-	if err := a.judgeable(request); err != nil {
+	if err := a.checkPolicy(request); err != nil {
 		return request, err
 	}
-	if err := a.declared(request); err != nil {
+	if err := a.checkDeclarations(request); err != nil {
 		return request, err
 	}
 	directory, err := a.config.Workspace.Resolve(api.Or(body.WorkingDirectory, ""))
@@ -64,18 +64,18 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 		return request, domain.At("/workingDirectory", err)
 	}
 	request.WorkingDirectory = directory
-	found, err := a.lookUp(ctx, by, api.Or(body.ContextFrom, nil), body.OutputsFrom)
+	found, err := a.findSources(ctx, by, api.Or(body.ContextFrom, nil), body.OutputsFrom)
 	if err != nil {
 		return request, err
 	}
-	if err := a.takeOver(ctx, &request, found); err != nil {
+	if err := a.addSources(ctx, &request, found); err != nil {
 		return request, err
 	}
 	return request, a.render(ctx, by, body, found, &request)
 }
 
-// filled is the request with the defaults in the place of what was left out.
-func (a *Admission) filled(body api.CreateExecution) domain.Request {
+// withDefaults returns the request with the defaults for missing fields.
+func (a *Admission) withDefaults(body api.CreateExecution) domain.Request {
 	request := domain.Request{
 		Kind:                   api.Or(body.Kind, domain.KindAgent),
 		Source:                 body.Source.Source,
@@ -83,7 +83,7 @@ func (a *Admission) filled(body api.CreateExecution) domain.Request {
 		SystemPrompt:           api.Or(body.SystemPrompt, ""),
 		Instructions:           api.Or(body.Instructions, ""),
 		MCPServers:             api.Or(body.McpServers, nil),
-		KeepOpen:               keepOpen(body),
+		KeepOpen:               api.Or(body.KeepOpen, api.Or(body.Kind, domain.KindAgent) != domain.KindAgent), // a person continues from answers and blocks
 		IdleTimeoutSeconds:     api.Or(body.IdleTimeoutSeconds, defaultIdleTimeout),
 		RetentionDays:          body.RetentionDays,
 		ResumeFrom:             domain.ExecutionID(api.Or(body.ResumeFrom, "")),
@@ -96,12 +96,14 @@ func (a *Admission) filled(body api.CreateExecution) domain.Request {
 		Messages:               api.Or(body.Messages, nil),
 		Metadata:               body.Metadata,
 		RunbookID:              api.Or(body.RunbookId, ""),
-		Block:                  blockName(body),
 		OutputSchema:           body.OutputSchema,
 		Runbook:                a.runbook(body),
 	}
-	said := permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
-	said.into(&request, *a.config.Settings.Capabilities)
+	if body.Block != nil {
+		request.Block = &domain.BlockName{ID: body.Block.Id, Name: api.Or(body.Block.Props.Name, defaultBlockName)}
+	}
+	given := permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
+	given.into(&request, *a.config.Settings.Capabilities)
 	if body.Memory != nil {
 		request.Memory = api.Or(body.Memory.Enabled, false)
 	}

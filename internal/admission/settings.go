@@ -6,11 +6,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// Settings is what the operator has set for requests: what holds where they say nothing, and what there is for them.
+// Settings holds the operator's defaults, and the available block types and shells.
 type Settings struct {
 	TimeoutSeconds         *int                 // nil: 300; 0: none
-	ApprovalTimeoutSeconds *int                 // nil: 3600; 0: for ever
-	RetryForSeconds        *int                 // nil: 3600; 0: nothing is repeated
+	ApprovalTimeoutSeconds *int                 // nil: 3600; 0: no limit
+	RetryForSeconds        *int                 // nil: 3600; 0: no retries
 	Capabilities           *domain.Capabilities // nil: [domain.DefaultCapabilities]
 	Shell                  string               // empty: unknown
 	BlockTypes             []domain.BlockType
@@ -23,8 +23,8 @@ const (
 	defaultRetryFor        = 3600
 )
 
-// filled has the defaults in the place of zero values.
-func (d Settings) filled() Settings {
+// withDefaults replaces zero values by the defaults.
+func (d Settings) withDefaults() Settings {
 	d.TimeoutSeconds = cmp.Or(d.TimeoutSeconds, new(defaultTimeout))
 	d.ApprovalTimeoutSeconds = cmp.Or(d.ApprovalTimeoutSeconds, new(defaultApprovalTimeout))
 	d.RetryForSeconds = cmp.Or(d.RetryForSeconds, new(defaultRetryFor))

@@ -21,9 +21,9 @@ const (
 	maxSystemPrompt = 200_000
 )
 
-// RenderTemplate shows what would become of a template. Secrets in its text and its names are masked.
+// RenderTemplate renders a template. It masks secrets in the text and in the names.
 func (a *Admission) RenderTemplate(ctx context.Context, by keys.Principal, body api.RenderTemplate) (api.RenderedTemplate, error) {
-	found, err := a.lookUp(ctx, by, nil, body.OutputsFrom)
+	found, err := a.findSources(ctx, by, nil, body.OutputsFrom)
 	if err != nil {
 		return api.RenderedTemplate{}, err
 	}
@@ -37,18 +37,18 @@ func (a *Admission) RenderTemplate(ctx context.Context, by keys.Principal, body 
 	if err != nil {
 		return api.RenderedTemplate{}, notRendered(err)
 	}
-	shown := api.RenderedTemplate{Text: a.config.Masker.MaskString(rendered[0].Text), Variables: []string{}}
-	for _, path := range rendered[0].Usage.Paths { // a template can name anything
-		shown.Variables = append(shown.Variables, a.config.Masker.MaskString(path))
+	out := api.RenderedTemplate{Text: a.config.Masker.MaskString(rendered[0].Text), Variables: []string{}}
+	for _, path := range rendered[0].Usage.Paths { // a template can name a secret
+		out.Variables = append(out.Variables, a.config.Masker.MaskString(path))
 	}
-	return shown, nil
+	return out, nil
 }
 
 func toSyntax(body *api.TemplateSyntax) template.Syntax {
 	return template.Syntax(api.Or(body, api.TemplateSyntaxJinja))
 }
 
-// notRendered has the code that tells a template that cannot be rendered from a body that is wrong.
+// notRendered gives an error the code that distinguishes a failed template from an invalid body.
 func notRendered(err error) error {
 	var coded *domain.Error
 	if !errors.As(err, &coded) || coded.Code != domain.CodeInvalid {
@@ -59,31 +59,23 @@ func notRendered(err error) error {
 	return &failed
 }
 
-// templated tells whether the texts of a request are templates. Elsewhere braces are what they are: a prompt about a
-// template is no template.
+// templated reports whether the texts of a request are templates. Otherwise braces have no meaning: a prompt about a template is no
+// template.
 func templated(body api.CreateExecution) bool {
 	return body.Block != nil || body.Variables != nil || body.OutputsFrom != nil || body.TemplateSyntax != nil
 }
 
-// templated refuses what nothing would be made of: messages were said already, and are taken word for word.
-func (f *faults) templated(body api.CreateExecution) {
-	if body.Messages == nil {
-		return
-	}
-	for _, field := range []struct {
-		name string
-		sent bool
-	}{
-		{"variables", body.Variables != nil}, {"outputsFrom", body.OutputsFrom != nil}, {"templateSyntax", body.TemplateSyntax != nil},
-	} {
-		if field.sent {
-			f.add("/"+field.name, "must not come together with messages: they are no templates")
-		}
+// templated refuses the fields of templates for messages, which are taken word for word.
+func (f *fieldErrors) templated(body api.CreateExecution) {
+	if body.Messages != nil {
+		f.refuse("must not come together with messages: they are no templates", sentFields{
+			{"/variables", body.Variables != nil}, {"/outputsFrom", body.OutputsFrom != nil}, {"/templateSyntax", body.TemplateSyntax != nil},
+		})
 	}
 }
 
-// render puts the texts of a request into their final form.
-func (a *Admission) render(ctx context.Context, by keys.Principal, body api.CreateExecution, found earlier, request *domain.Request) error {
+// render renders the texts of a request.
+func (a *Admission) render(ctx context.Context, by keys.Principal, body api.CreateExecution, found sources, request *domain.Request) error {
 	if !templated(body) {
 		return nil
 	}
@@ -111,9 +103,9 @@ func (a *Admission) render(ctx context.Context, by keys.Principal, body api.Crea
 	return nil
 }
 
-// templateData is what templates can use, as the JSON that they are rendered with. A body is too short for variables that
-// are too long: where there is too much, it came from earlier executions.
-func templateData(variables json.RawMessage, found earlier) (json.RawMessage, error) {
+// templateData returns the variables of templates as JSON. If they are too long, earlier executions are the cause, because a body is too
+// short for that.
+func templateData(variables json.RawMessage, found sources) (json.RawMessage, error) {
 	data, err := templateValues(variables, found)
 	if err != nil {
 		return nil, err
@@ -129,9 +121,8 @@ func templateData(variables json.RawMessage, found earlier) (json.RawMessage, er
 	return nil, domain.Invalid(at, "With the outputs of these executions there are more than %d bytes for the templates.", template.MaxVariables)
 }
 
-// templateValues are the variables of the client, and below doc.named the outputs of earlier executions. A name that two
-// things could stand for is refused where the client gave both.
-func templateValues(variables json.RawMessage, found earlier) (map[string]any, error) {
+// templateValues returns the variables of the client, and below doc.named the outputs of earlier executions. It refuses a name of both.
+func templateValues(variables json.RawMessage, found sources) (map[string]any, error) {
 	data := map[string]any{}
 	if variables != nil {
 		decoder := json.NewDecoder(bytes.NewReader(variables))
@@ -153,7 +144,7 @@ func templateValues(variables json.RawMessage, found earlier) (map[string]any, e
 		}
 		named[name] = map[string]any{"output": outputValue(found.outputs[name])}
 	}
-	for _, execution := range slices.Backward(found.context) { // of two with one name the later one counts
+	for _, execution := range slices.Backward(found.context) { // the last of equal names counts
 		block := execution.Request.Block
 		if block == nil {
 			continue
@@ -165,7 +156,7 @@ func templateValues(variables json.RawMessage, found earlier) (map[string]any, e
 	return data, nil
 }
 
-// namedBlocks is doc.named of the variables, made where it is not there.
+// namedBlocks returns doc.named of the variables, and creates it if it is missing.
 func namedBlocks(data map[string]any) (map[string]any, error) {
 	at, object := "/variables", data
 	for _, name := range []string{"doc", "named"} {
@@ -183,7 +174,7 @@ func namedBlocks(data map[string]any) (map[string]any, error) {
 	return object, nil
 }
 
-// outputValue is the output of an execution as templates see it. What is not known is none, and not 0.
+// outputValue returns the output of an execution for templates. An unknown number is none, not 0.
 func outputValue(execution domain.Execution) map[string]any {
 	output := execution.Output
 	if output == nil { // unreachable: it has ended

@@ -60,7 +60,7 @@ func TestTooMuchForTemplates(t *testing.T) {
 		Request: domain.Request{Block: &domain.BlockName{Name: "q"}},
 		Output:  &domain.Output{Text: strings.Repeat("a", template.MaxVariables)},
 	}
-	for at, found := range map[string]earlier{
+	for at, found := range map[string]sources{
 		"/outputsFrom": {outputs: map[string]domain.Execution{"q": long}, context: []domain.Execution{long}},
 		"/contextFrom": {context: []domain.Execution{long}},
 	} {
