@@ -11,7 +11,6 @@
 //   - Every tool call has one entry with its outcome, who or which rule decided, and by what channel.
 //   - Entries outlive their executions. They hold no output and no message, only a short summary; values of secrets are
 //     masked before they come here.
-//   - [Verify] finds an entry that was changed, moved, removed or put in between, columns that say something else than their
-//     record, and a head that is missing. Who rewrites a whole chain from some
-//     entry on leaves it consistent: against that, keep the head somewhere else, and verify against it.
+//   - [Verify] finds an entry that was changed, moved, removed or inserted, columns that contradict their record, and a missing head. An
+//     attacker who rewrites the chain from some entry on leaves it consistent: to detect that, keep the head elsewhere and verify against it.
 package audit

@@ -48,16 +48,16 @@ func Rule(action string, rule domain.PermissionRule, by domain.Actor, channel st
 	return record
 }
 
-// Provenance says how a call came to run, or not to.
+// Provenance says who or which rule let a call run, or refused it.
 type Provenance struct {
 	DecidedBy string
 	RuleID    string
 	Reason    string
 	Actor     *domain.Actor
 	Channel   string
-	Hash      string // of the arguments; empty where they have none
+	Hash      string // of the arguments; empty if there are none
 
-	AskedBy     string // of a call that a person decided: the part of the policy that asked, and why
+	AskedBy     string // for a call that a person decided: the part of the policy that asked, and why
 	AskedReason string
 }
 
@@ -71,7 +71,7 @@ func Call(execution domain.Execution, call domain.ToolCall, came Provenance, don
 	}
 }
 
-// verb is the last word of an action: the kind of work, whatever the name of the tool.
+// verb returns the last word of an action: the class of the call, not the name of the tool.
 func verb(call domain.ToolCall) string {
 	if call.Class == "" {
 		return "unknown"

@@ -70,7 +70,7 @@ func Verify(ctx context.Context, reader Reader, tenant domain.TenantID, kept ...
 type chain struct {
 	tenant domain.TenantID
 	last   Head
-	kept   map[int64][]string // hashes of heads that were not met yet
+	kept   map[int64][]string // hashes of heads that were not reached yet
 }
 
 func (c *chain) take(entry domain.AuditEntry) error {
@@ -94,9 +94,8 @@ func (c *chain) take(entry domain.AuditEntry) error {
 	return nil
 }
 
-// complete reports whether all heads were found: entries that are missing at the end leave no gap. The head is read once
-// more, since the one from before may rightly be behind: a head that was taken away or set back would otherwise pass for
-// one that entries came in behind.
+// complete checks that all heads were found, since entries that are missing at the end leave no gap. It reads the head once more: the first one
+// may be behind because entries were added, but a removed or reset head must not look like that.
 func (c *chain) complete(ctx context.Context, reader Reader) error {
 	for seq := range c.kept {
 		return &BrokenError{c.tenant, seq, "the chain ends before it"}

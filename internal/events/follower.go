@@ -54,7 +54,7 @@ func (l *Log) FollowBy(id domain.ExecutionID, after int64, read func() (store.He
 		f.Close()
 		return nil, err
 	}
-	t.learn(head.LastSeq)
+	t.raiseHead(head.LastSeq)
 	f.start = head.LastSeq
 	f.ended = head.Terminal && after == head.LastSeq
 	return f, nil
@@ -94,7 +94,7 @@ func (f *Follower) page(ctx context.Context) ([]Frame, error) {
 	return frames, nil
 }
 
-// Notified receives when Next may have more. It may receive for nothing.
+// Notified receives when Next may have more frames, and sometimes when it has none.
 func (f *Follower) Notified() <-chan struct{} { return f.notified }
 
 // Live reports whether the history, as it stood when the follower began, has been handed out.
@@ -109,7 +109,7 @@ func (f *Follower) Close() {
 	f.log.topics.leave(f.topic)
 }
 
-// Watcher tells a session that somebody else wrote to its execution: a decision, or the wish to cancel it.
+// Watcher notifies a session of the writes of others to its execution: a decision, or a control request.
 type Watcher struct {
 	log      *Log
 	topic    *topic
@@ -125,8 +125,8 @@ func (l *Log) Watch(id domain.ExecutionID) *Watcher {
 // Notified receives on every write, the session's own ones included.
 func (w *Watcher) Notified() <-chan struct{} { return w.notified }
 
-// ForeignWrites counts the writes of others. When it has changed, the session looks at its approvals and at the wish to
-// cancel; it may change for nothing.
+// ForeignWrites counts the writes of others. When it has changed, the session reads its approvals and control requests; it may change
+// without a write.
 func (w *Watcher) ForeignWrites() int {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()

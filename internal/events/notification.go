@@ -6,20 +6,20 @@ import (
 	"signoff/internal/domain"
 )
 
-// maxPlaces bounds the places of an unsent notification. Beyond it, reading everything is cheaper than the list.
+// maxPlaces bounds the executions and tenants of an unsent notification. Beyond it, reading everything is cheaper than the list.
 const maxPlaces = 1000
 
-// notification is the set of places where somebody wrote: a thousand deltas of one execution are one entry.
+// notification is a set of executions and tenants with new events: a thousand deltas of one execution are one entry.
 type notification struct {
 	everything bool
-	released   bool // of what the sender drove; comes alone, and is never kept
+	released   bool // the sender has released its executions; such a notification has no other content
 	executions map[domain.ExecutionID]bool
 	tenants    map[domain.TenantID]bool
 }
 
 func (n *notification) empty() bool { return !n.everything && len(n.executions)+len(n.tenants) == 0 }
 
-// accumulator collects news until somebody takes all of it.
+// accumulator merges notifications until take returns them.
 type accumulator struct {
 	signal chan struct{}
 

@@ -26,7 +26,7 @@ const (
 // The committer only adds a name to an accumulator. If it sent the notification itself, inside its transaction or after it, a
 // slow database would hold up every commit of the server.
 type peers struct {
-	self string       // who sends: a log hears its own bells, too
+	self string       // the sender: a log also receives its own notifications
 	out  *accumulator // writes that the others do not know yet
 	in   *accumulator // writes of the others that nobody has read yet
 

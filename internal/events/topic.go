@@ -155,8 +155,8 @@ func (t *topic) after(seq int64) (frames []Frame, covered bool, err error) {
 	return slices.Clip(t.tail[seq+1-t.tail[0].Seq:]), true, nil
 }
 
-// learn raises the known head.
-func (t *topic) learn(head int64) {
+// raiseHead raises the known head.
+func (t *topic) raiseHead(head int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.head = max(t.head, head)

@@ -27,7 +27,7 @@ type listEvents struct {
 func (s *Server) listEvents(ctx context.Context, request listEvents) (responder, error) {
 	after, err := strconv.ParseInt(cmp.Or(request.LastEventID, request.After), 10, 64)
 	if err != nil { // unreachable: the document allows 1 to 18 digits
-		return nil, domain.Errorf(domain.CodeMalformed, "The cursor is not one that this service gave out.")
+		return nil, domain.Errorf(domain.CodeMalformed, "Last-Event-ID or after is not a cursor of this service.")
 	}
 	follow := func() (*events.Follower, error) {
 		return s.events.FollowBy(request.ID, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, principalOf(ctx).Tenant, request.ID) })

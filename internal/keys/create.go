@@ -26,7 +26,7 @@ var _ Store = (*store.Store)(nil)
 // CreateParams describe a new key.
 type CreateParams struct {
 	Tenant  domain.TenantID // empty: the default tenant
-	Name    string          // whose key it is; decisions are shown under it
+	Name    string          // of the owner; decisions show it
 	Scopes  []string
 	Expires *time.Time // nil: never
 }
@@ -78,8 +78,8 @@ func printable(text string, limit int) bool {
 // FirstToken makes the first key, with every scope, and writes its token to path, readable by the owner alone. It does
 // so only while the database has never had a key, and reports whether it did.
 //
-// The file is written first: a crash between the two leaves a token that opens nothing and is replaced at the next
-// start, never a database whose only key nobody has.
+// It writes the file first: after a crash between the two, the token is invalid and the next start replaces it. The other order could leave a
+// database whose only key nobody has.
 func FirstToken(ctx context.Context, s Store, path string) (made bool, err error) {
 	if some, err := s.HasKeys(ctx); some || err != nil {
 		return false, err
@@ -102,7 +102,7 @@ func FirstToken(ctx context.Context, s Store, path string) (made bool, err error
 	return true, err
 }
 
-// writePrivate replaces path as a whole. The file has its final mode before it has its content.
+// writePrivate replaces the file at path atomically. The file has its final mode before its content.
 func writePrivate(path, content string) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -14,14 +14,14 @@ const (
 	secretBytes = 32
 )
 
-// newToken returns a fresh token, its id and the hash of its secret.
+// newToken returns a new token, its id and the hash of its secret.
 func newToken() (token, id string, hash []byte) {
 	id = randomHex(idBytes)
 	secret := randomHex(secretBytes)
 	return prefix + "_" + id + "_" + secret, id, hashSecret(secret)
 }
 
-// parseToken takes a token apart. It is strict, so that garbage never reaches the database.
+// parseToken splits a token. It is strict, so that malformed tokens never reach the database.
 func parseToken(token string) (id, secret string, ok bool) {
 	parts := strings.Split(token, "_")
 	if len(parts) != 3 || parts[0] != prefix || !isHex(parts[1], idBytes) || !isHex(parts[2], secretBytes) {
@@ -35,14 +35,14 @@ func hashSecret(secret string) []byte {
 	return hash[:]
 }
 
-// sameSecret compares in constant time. An empty stored hash fits nothing.
+// sameSecret compares in constant time. An empty stored hash matches no secret.
 func sameSecret(secret string, hash []byte) bool {
 	return len(hash) == sha256.Size && subtle.ConstantTimeCompare(hashSecret(secret), hash) == 1
 }
 
 func randomHex(bytes int) string {
 	buffer := make([]byte, bytes)
-	rand.Read(buffer) // never fails: crypto/rand ends the program where there is no randomness
+	rand.Read(buffer) // never fails: crypto/rand ends the program if there is no randomness
 	return hex.EncodeToString(buffer)
 }
 

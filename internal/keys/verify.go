@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	// holds is how long a key is trusted after it was read. A revocation is seen everywhere within five seconds: this,
-	// and the time that one query may take.
-	holds        = 3 * time.Second
+	// trustFor is how long a key is trusted after it was read. A revocation takes effect on all replicas within five seconds: this time,
+	// and that of one query.
+	trustFor     = 3 * time.Second
 	queryTimeout = 2 * time.Second
 
 	touchEvery = time.Minute
-	// maxEntries bounds the memory that guessed ids can take.
+	// maxEntries bounds the memory for guessed ids.
 	maxEntries = 4096
 )
 
@@ -71,7 +71,7 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 		return Principal{}, err
 	}
 	fits := sameSecret(secret, key.Hash) // for an unknown id too: the same work
-	if !known || !fits || over(key) {
+	if !known || !fits || isInvalid(key) {
 		return Principal{}, refused()
 	}
 	v.touch(ctx, id)
@@ -82,24 +82,24 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Principal, error) 
 	}, nil
 }
 
-// Check reports whether a key that was verified before is still valid: long streams ask again from time to time.
+// Check returns nil if a verified key is still valid. Streams call it before each write.
 func (v *Verifier) Check(ctx context.Context, id string) error {
 	key, known, err := v.key(ctx, id)
-	if err == nil && (!known || over(key)) {
+	if err == nil && (!known || isInvalid(key)) {
 		err = refused()
 	}
 	return err
 }
 
-func over(key store.Key) bool {
+func isInvalid(key store.Key) bool {
 	return key.Revoked != nil || (key.Expires != nil && !time.Now().Before(*key.Expires))
 }
 
 func refused() error {
-	return domain.Errorf(domain.CodeUnauthenticated, "The request carries no API key that holds.")
+	return domain.Errorf(domain.CodeUnauthenticated, "The request has no valid API key.")
 }
 
-// key reads a key, at most once in a while and once at a time.
+// key reads a key from the database or, for a short time, from memory.
 func (v *Verifier) key(ctx context.Context, id string) (key store.Key, known bool, err error) {
 	if key, known, fresh := v.remembered(id); fresh {
 		return key, known, nil
@@ -137,7 +137,7 @@ func (v *Verifier) remembered(id string) (key store.Key, known, fresh bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	e := v.entries[id]
-	if e == nil || time.Since(e.read) > holds {
+	if e == nil || time.Since(e.read) > trustFor {
 		return store.Key{}, false, false
 	}
 	return e.key, e.known, true
@@ -157,7 +157,7 @@ func (v *Verifier) remember(id string, key store.Key, known bool, read time.Time
 	e.key, e.known, e.read = key, known, read
 }
 
-// touch notes the use of a key in the background; a request does not wait for that.
+// touch stores the use of a key in the background.
 func (v *Verifier) touch(ctx context.Context, id string) {
 	v.mu.Lock()
 	e := v.entries[id]
@@ -173,7 +173,7 @@ func (v *Verifier) touch(ctx context.Context, id string) {
 	v.touches.Go(func() {
 		defer cancel()
 		if err := v.store.TouchKey(ctx, id); err != nil {
-			slog.WarnContext(ctx, "cannot note the use of a key", "key", id, "error", err)
+			slog.WarnContext(ctx, "cannot store the use of a key", "key", id, "error", err)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type Server struct {
 	HeadersEnv map[string]string // header → the variable that holds its whole value
 }
 
-// Transports of MCP servers that are an address.
+// Transports of MCP servers with a URL.
 const (
 	TransportHTTP = "http"
 	TransportSSE  = "sse"
@@ -39,7 +39,7 @@ type Catalog struct {
 	lookup  func(name string) (value string, set bool)
 }
 
-// NewCatalog refuses servers that cannot work. lookup reads the environment of Signoff itself.
+// NewCatalog refuses invalid servers. lookup reads the environment of Signoff itself.
 func NewCatalog(servers map[string]Server, lookup func(name string) (value string, set bool)) (*Catalog, error) {
 	for _, name := range slices.Sorted(maps.Keys(servers)) {
 		if !launch.NameForm.MatchString(name) {
@@ -79,7 +79,7 @@ func (s Server) checkAddress(place string) error {
 	switch {
 	case err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https":
 		return domain.Invalid(place+"url", "it is not an http or https address")
-	case address.User != nil: // it would end up in logs
+	case address.User != nil: // it would appear in logs
 		return domain.Invalid(place+"url", "a user in an address is no place for a secret; headersEnv is")
 	case s.Transport != "" && s.Transport != TransportHTTP && s.Transport != TransportSSE:
 		return domain.Invalid(place+"transport", "it is %s or %s, not %q", TransportHTTP, TransportSSE, s.Transport)

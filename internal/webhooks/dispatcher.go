@@ -15,7 +15,7 @@ import (
 
 const (
 	perWebhook = 4  // concurrent requests to one webhook; after a failure it is one
-	inFlight   = 64 // concurrent requests to all; one tenant leaves as many to the others as it takes
+	inFlight   = 64 // concurrent requests to all; one tenant leaves as many to the others as it uses
 	pollEvery  = time.Second
 	// visible is the time after which another replica sends a claimed delivery: longer than any attempt.
 	visible = 2 * sendTimeout
@@ -107,7 +107,7 @@ func (d *Dispatcher) Run(ctx context.Context) {
 	}
 }
 
-// startDue gives the webhooks that are due their turns, as long as there is room.
+// startDue starts due deliveries, webhook after webhook, while there is room.
 func (d *Dispatcher) startDue(ctx context.Context, senders *sync.WaitGroup) {
 	if d.free() == 0 || ctx.Err() != nil {
 		return
@@ -130,7 +130,7 @@ func (d *Dispatcher) startDue(ctx context.Context, senders *sync.WaitGroup) {
 	}
 }
 
-// turns begins behind the webhook that had its turn last, or the first ones would take all the room for ever.
+// turns starts behind the last served webhook; otherwise the first webhooks would take all the room.
 func (d *Dispatcher) turns(due []store.DueWebhook) []store.DueWebhook {
 	byID := func(w store.DueWebhook, id string) int { return strings.Compare(w.ID, id) }
 	slices.SortFunc(due, func(a, b store.DueWebhook) int { return byID(a, b.ID) })
@@ -146,9 +146,8 @@ func (d *Dispatcher) free() int {
 	return inFlight - taken
 }
 
-// share is how many more a tenant may begin, until it has as many under way as it leaves free. A tenant whose targets are all slow
-// would have everything under way otherwise, and the first request of another would wait for one of them to end. Alone it gets the
-// half, two such get a third each, and so on: something is left for who comes next.
+// share returns how many more requests a tenant may start, until it uses as many as it leaves free. Otherwise a tenant with slow targets
+// would use all of them, and other tenants would wait. One such tenant gets half, two get a third each, and so on, so some stay free.
 func (d *Dispatcher) share(tenant domain.TenantID) int {
 	own := 0
 	for webhook, n := range d.busy {

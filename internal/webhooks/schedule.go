@@ -7,18 +7,17 @@ import (
 	"time"
 )
 
-// schedule is how long to wait after the first, second, … attempt: about a day and a night in all.
+// schedule holds the waits after the first, second, … attempt, about 28 hours in all.
 var schedule = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 }
 
-// maxRetryAfter bounds what a target may ask for.
+// maxRetryAfter bounds the Retry-After of a target.
 const maxRetryAfter = time.Hour
 
-// next is how long to wait after attempt n of a delivery, up to a fifth longer so that not all come back at once; false: it was the last. A
-// target that wants to be left alone for longer is left alone. One that wants it sooner is not heard: it would use up in a minute
-// what is to last for a day.
+// next returns the wait after attempt n of a delivery, with up to a fifth of jitter; false: it was the last attempt. A longer Retry-After of
+// the target counts. A shorter one does not: the attempts of a day would be used up in a minute.
 func next(n int, retryAfter time.Duration) (time.Duration, bool) {
 	if n > len(schedule) {
 		return 0, false
@@ -28,7 +27,7 @@ func next(n int, retryAfter time.Duration) (time.Duration, bool) {
 	return max(wait, min(retryAfter, maxRetryAfter)), true
 }
 
-// retryAfter reads the header, in either of its forms; 0 where there is none.
+// retryAfter reads the header in either of its forms; 0 if it is missing.
 func retryAfter(header http.Header, now time.Time) time.Duration {
 	text := header.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {

@@ -19,14 +19,13 @@ const (
 	maxSecret    = 64
 )
 
-// newSecret makes one.
 func newSecret() string {
 	key := make([]byte, secretBytes)
 	rand.Read(key) // never fails: crypto/rand ends the program where there is no randomness
 	return secretPrefix + base64.StdEncoding.EncodeToString(key)
 }
 
-// checkSecret refuses what other implementations would read otherwise. It does not repeat the secret.
+// checkSecret refuses secrets that other implementations would read differently. Its error leaves the secret out.
 func checkSecret(secret string) error {
 	encoded, isOne := strings.CutPrefix(secret, secretPrefix)
 	key, err := base64.StdEncoding.Strict().DecodeString(encoded)
@@ -36,7 +35,7 @@ func checkSecret(secret string) error {
 	return nil
 }
 
-// sign is the header webhook-signature: one signature for each secret, so that a receiver may have the old or the new one.
+// sign returns the header webhook-signature, with one signature for each secret, so that a receiver may have the old or the new one.
 func sign(secrets []string, id string, at time.Time, body []byte) string {
 	var all []string
 	for _, secret := range secrets {

@@ -24,8 +24,7 @@ const (
 	idleTimeout    = 30 * time.Second
 )
 
-// newTransport connects to what targets allows. It has no proxy: a proxy would resolve the name, and nobody could see any more where it
-// leads.
+// newTransport connects to allowed targets. It uses no proxy: a proxy would resolve the name, and the address could not be checked.
 func newTransport(targets Targets) *http.Transport {
 	return &http.Transport{
 		DialContext: targets.dial, TLSHandshakeTimeout: sendTimeout, MaxResponseHeaderBytes: maxHeaderBytes,
@@ -33,7 +32,7 @@ func newTransport(targets Targets) *http.Transport {
 	}
 }
 
-// sender makes one attempt.
+// sender sends deliveries.
 type sender struct {
 	client *http.Client
 	links  *Links
@@ -47,10 +46,10 @@ func newSender(transport http.RoundTripper, links *Links, version string) sender
 	}
 }
 
-// send makes the attempt and judges what came of it. An error means that there is nothing to judge, since ctx has ended.
+// send makes one attempt and returns its result. An error means that ctx has ended and there is no result.
 func (s sender) send(ctx context.Context, hook store.Webhook, d store.Delivery) (store.Attempted, error) {
 	began := time.Now()
-	status, wish, err := s.post(ctx, hook, d, began)
+	status, retryAfter, err := s.post(ctx, hook, d, began)
 	if ctx.Err() != nil {
 		return store.Attempted{}, context.Cause(ctx)
 	}
@@ -64,7 +63,7 @@ func (s sender) send(ctx context.Context, hook store.Webhook, d store.Delivery) 
 		done.State, done.Gone = store.DeliveryFailed, "The target answered 410 Gone."
 		return done, nil
 	}
-	wait, more := next(d.Begun-d.Before, wish)
+	wait, more := next(d.Begun-d.Before, retryAfter)
 	done.State, done.Wait = store.DeliveryFailed, wait
 	if more {
 		done.State = store.DeliveryPending
@@ -72,7 +71,7 @@ func (s sender) send(ctx context.Context, hook store.Webhook, d store.Delivery) 
 	return done, nil
 }
 
-func (s sender) post(ctx context.Context, hook store.Webhook, d store.Delivery, now time.Time) (status int, wish time.Duration, err error) {
+func (s sender) post(ctx context.Context, hook store.Webhook, d store.Delivery, now time.Time) (status int, wait time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
 	defer cancel()
 	body := s.body(hook, d)
@@ -90,12 +89,12 @@ func (s sender) post(ctx context.Context, hook store.Webhook, d store.Delivery, 
 		return 0, 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // the status has said it all
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // only the status counts
 	return response.StatusCode, retryAfter(response.Header, now), nil
 }
 
-// body is what is stored, and the link where the webhook wants one. The link is the same in each attempt: what a receiver takes
-// for one message must not differ.
+// body returns the stored body, with a link if the webhook has links. The link is the same in each attempt, because all attempts are one
+// message for the receiver.
 func (s sender) body(hook store.Webhook, d store.Delivery) []byte {
 	var notice domain.Notification
 	if !hook.Links || !s.links.Public() || d.Type != string(domain.ApprovalRequestedType) || json.Unmarshal(d.Body, &notice) != nil {
@@ -108,8 +107,8 @@ func (s sender) body(hook store.Webhook, d store.Delivery) []byte {
 	return domain.Encode(notice)
 }
 
-// complaint says why an attempt did not deliver. It never has the text of a network error: that names addresses, and the URL, which may
-// hold a key.
+// complaint explains why an attempt failed. It leaves out the text of network errors, which name addresses and the URL, which may hold a
+// key.
 func complaint(status int, err error) string {
 	var (
 		refusal     *domain.Error

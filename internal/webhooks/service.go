@@ -43,12 +43,12 @@ type Service struct {
 
 	targets Targets
 	links   *Links
-	notify  func() // something is due
+	notify  func() // called when a delivery is due
 }
 
 // NewService returns a service; notify is [Dispatcher.Notify].
-func NewService(registry Registry, targets Targets, links *Links, ring func()) *Service {
-	return &Service{Registry: registry, targets: targets, links: links, notify: ring}
+func NewService(registry Registry, targets Targets, links *Links, notify func()) *Service {
+	return &Service{Registry: registry, targets: targets, links: links, notify: notify}
 }
 
 // Links returns the links to the pages of approvals.
@@ -73,7 +73,7 @@ func (s *Service) Create(ctx context.Context, params CreateParams) (store.Webhoo
 		return store.Webhook{}, err
 	}
 	if params.Links && !s.links.Public() {
-		return store.Webhook{}, domain.Invalid("/links", "This server does not know under which address people reach it; the operator sets webhooks.publicUrl.")
+		return store.Webhook{}, domain.Invalid("/links", "This server does not know its public address; the operator sets webhooks.publicUrl.")
 	}
 	secret, err := chosenSecret(params.Secret)
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Service) Create(ctx context.Context, params CreateParams) (store.Webhoo
 	return hook, s.CreateWebhook(ctx, hook, MaxPerTenant, record)
 }
 
-// hostOf is the only part of an address in the audit: the path is often a key.
+// hostOf returns the only part of an address in the audit, because the path is often a key.
 func hostOf(address string) string {
 	target, err := url.Parse(address)
 	if err != nil {

@@ -45,11 +45,11 @@ func (t Targets) listed(host, port string) bool {
 	})
 }
 
-// check refuses an address that nothing could ever be sent to. What a name resolves to is looked at when it is dialled.
+// check refuses an invalid address. The address that a name resolves to is checked at each connection.
 func (t Targets) check(address string) error {
 	target, err := url.Parse(address)
 	if err != nil || len(address) > maxURL {
-		return domain.Invalid("/url", "This is not a URL, or one of more than %d bytes.", maxURL)
+		return domain.Invalid("/url", "This is not a URL, or it has more than %d bytes.", maxURL)
 	}
 	host, port := target.Hostname(), portOf(target)
 	switch {
@@ -89,7 +89,7 @@ func portOf(target *url.URL) string {
 	return "443"
 }
 
-// dial connects to what is listed, and otherwise to public addresses alone.
+// dial connects to listed hosts, and otherwise to public addresses only.
 func (t Targets) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	dialer := egress.Dialer{AllowPrivate: err == nil && t.listed(host, port)}

@@ -22,11 +22,11 @@ import (
 const (
 	// MaxBody bounds a body, in bytes.
 	MaxBody = 1 << 20
-	// BodyTimeout is for the whole body, however slowly it drips.
+	// BodyTimeout bounds the time for the whole body.
 	BodyTimeout = 10 * time.Second
 )
 
-// Body reads the body of a request whose parameters were read before. An optional one that was not sent stays nil.
+// Body reads the body of a request after its parameters. A missing optional body stays nil.
 func (reader *Reader[Request]) Body(w http.ResponseWriter, r *http.Request, request *Request) error {
 	o := reader.operation
 	if o.body == nil {
@@ -55,13 +55,13 @@ func (reader *Reader[Request]) Body(w http.ResponseWriter, r *http.Request, requ
 	return undecodable(json.Unmarshal(data, into.FieldByIndex(reader.body).Addr().Interface()))
 }
 
-// realTimes refuses the 30th of February, which looks like a time to the document's pattern.
+// realTimes refuses the 30th of February, which fits the document's pattern.
 var realTimes = openapi3.WithStringFormatValidator("date-time", openapi3.NewCallbackValidator(func(text string) error {
 	_, err := time.Parse(time.RFC3339, text)
 	return err
 }))
 
-// readBody returns the bytes of a body, nil where there is none and none is needed.
+// readBody returns the bytes of a body, and nil for a missing optional body.
 func (o *Operation) readBody(w http.ResponseWriter, r *http.Request) (data []byte, err error) {
 	if r.ContentLength != 0 {
 		if err := o.checkMedia(r); err != nil {
@@ -80,7 +80,7 @@ func (o *Operation) readBody(w http.ResponseWriter, r *http.Request) (data []byt
 	return nil, nil
 }
 
-// refuseBody keeps to the rule that nothing is silently ignored.
+// refuseBody refuses a body that would be ignored.
 func refuseBody(w http.ResponseWriter, r *http.Request) error {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return nil
@@ -129,29 +129,27 @@ func readAll(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// BeginBodyDeadline bounds how long a body may take to arrive. It is set before anything looks at the request, and
-// stays where the request is refused: net/http reads what is left of a body after the handler has returned, and would
-// wait for it as long as the client likes.
+// BeginBodyDeadline bounds how long a body may take to arrive. Call it before all else. The deadline stays if the request is refused: net/http
+// reads the rest of a body after the handler has returned, and would wait for it without a limit.
 func BeginBodyDeadline(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(BodyTimeout)) //nolint:errcheck // a recorder has none
 	}
 }
 
-// endBodyDeadline is called when the body has been read to its end. Left set, the deadline would later look like a
-// client that went away.
+// endBodyDeadline is called at the end of the body. Later, the deadline would look like a client that disconnected.
 func endBodyDeadline(w http.ResponseWriter) {
 	http.NewResponseController(w).SetReadDeadline(time.Time{}) //nolint:errcheck // a recorder has none
 }
 
-// tooLarge takes in a few times of what is allowed, within the body's deadline, before it refuses: a client that is cut
-// off while it still writes sees a broken connection instead of the answer.
+// tooLarge reads a few times the limit, within the body's deadline, before it refuses: a client that is cut off while it still writes sees a
+// broken connection instead of the response.
 func tooLarge(r *http.Request) error {
-	io.CopyN(io.Discard, r.Body, 8*MaxBody) //nolint:errcheck // the answer is the same
+	io.CopyN(io.Discard, r.Body, 8*MaxBody) //nolint:errcheck // the response is the same
 	return domain.Errorf(domain.CodePayloadTooLarge, "The body may have %d bytes.", MaxBody)
 }
 
-// hash names what a body asks for, however its JSON was written.
+// hash returns the hash of a body, independent of the order and spacing of its JSON.
 func (o *Operation) hash(value any) Hash {
 	canonical, err := json.Marshal(value) // sorts names
 	if err != nil {
@@ -161,7 +159,7 @@ func (o *Operation) hash(value any) Hash {
 	return hash[:]
 }
 
-// undecodable explains what has no place in a Go type although it fits the document, such as 5.0 for an integer.
+// undecodable explains a value that fits the document but not the Go type, such as 5.0 for an integer.
 func undecodable(err error) error {
 	var wrong *json.UnmarshalTypeError
 	switch {

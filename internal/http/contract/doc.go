@@ -11,19 +11,19 @@
 //	}
 //
 // Fields of embedded structs count as the type's own. A parameter that was not sent has the document's default, or else the zero
-// value; a field that is a pointer is nil then, and has no default. The type must name each parameter of the operation, each once and by
-// a Go type that can hold it, and no others: otherwise there is no reader, and the server does not start.
+// value; a pointer is nil then. The type must name each parameter of the operation once, with a Go type that can hold it, and no
+// others; otherwise NewReader fails and the server does not start.
 //
-// # What is refused
+// # Refused requests
 //
-// The checks of kin-openapi are used by schema, not by its request filter: the filter takes duplicate names, trailing
-// data and unknown query parameters, answers a wrong type of content with 400, and prints the sent value in its errors.
-// Two readers of the same bytes must not see different things, because what a person approves must be what runs. So a body is
-// refused that names something twice, that goes on behind its value, that is no UTF-8 or holds half a surrogate pair.
+// The package uses the schemas of kin-openapi, and not its request filter: the filter accepts duplicate names, trailing data and unknown
+// query parameters, answers a wrong content type with 400, and prints the sent value in its errors. Two readers of the same bytes must
+// not see different values, because the server must run what a person has approved. So a body with a duplicate name, with data behind
+// its value, with broken UTF-8 or with half a surrogate pair is refused.
 //
-//   - What cannot be read is [domain.CodeMalformed], a value that is not allowed is [domain.CodeInvalid], with one line for each wrong part.
+//   - An unreadable request is [domain.CodeMalformed]; a value that is not allowed is [domain.CodeInvalid], with one line for each wrong part.
 //   - No error holds a value of the input.
 //   - A body has 1 MiB, 64 levels, and ten seconds to arrive.
 //
-// Readers and the document may be used by many goroutines at once.
+// Many goroutines may use readers and the document at once.
 package contract

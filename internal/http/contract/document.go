@@ -17,8 +17,7 @@ const (
 	typeForm = "application/x-www-form-urlencoded"
 )
 
-// Document is the contract as the server uses it: its operations, by "METHOD /pattern" as the document writes it. None of that is
-// written down a second time in code.
+// Document holds the operations of the contract by "METHOD /pattern", as the document writes it. The code repeats none of it.
 type Document map[string]*Operation
 
 // Operation is one method of one route.

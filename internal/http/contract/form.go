@@ -7,8 +7,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// jsonOfForm turns a form into the JSON that the document describes it as: an object of strings. A name that comes twice would be read by
-// two readers in two ways.
+// jsonOfForm converts a form to JSON, an object of strings, as the document describes it. It refuses a repeated name, which two readers could
+// read in two ways.
 func jsonOfForm(data []byte) ([]byte, error) {
 	values, err := url.ParseQuery(string(data))
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// MaxDetails bounds how many unknown fields, and how many strings with U+0000, one error lists.
+// MaxDetails bounds the unknown fields, and the strings with U+0000, that one error lists.
 const MaxDetails = 20
 
-// invalid says in our words what the document has against a value: one line for each wrong part, nothing of the value.
-// Parameter is the name of the query parameter or header; empty for a body.
+// invalid converts an error of the validator: one line for each wrong part, without the value. Parameter is the name of the query parameter or
+// header; empty for a body.
 func invalid(parameter string, err error) *domain.Error {
 	var wrongParts []domain.Detail
 	unknown := map[string]bool{} // objects whose unknown fields are listed already
@@ -25,7 +25,7 @@ func invalid(parameter string, err error) *domain.Error {
 		switch {
 		case parameter != "":
 			at = parameter
-		case wrong.SchemaField == "properties": // one error for each unknown field, and none says which
+		case wrong.SchemaField == "properties": // one error for each unknown field, without its name
 			if !unknown[at] {
 				unknown[at] = true
 				wrongParts = append(wrongParts, unknownFields(wrong)...)
@@ -34,7 +34,7 @@ func invalid(parameter string, err error) *domain.Error {
 		}
 		wrongParts = append(wrongParts, domain.Detail{Pointer: at, Message: complaint(wrong)})
 	})
-	if len(wrongParts) == 0 { // unreachable while the validator speaks in schema errors
+	if len(wrongParts) == 0 { // unreachable while the validator returns schema errors
 		wrongParts = []domain.Detail{{Pointer: parameter, Message: "is not allowed"}}
 	}
 	return domain.InvalidParts(wrongParts...)
@@ -52,7 +52,7 @@ func collect(err error, take func(*openapi3.SchemaError)) {
 	if !errors.As(err, &wrong) {
 		return
 	}
-	if wrong.SchemaField == "allOf" && wrong.Origin != nil { // the branch says it better
+	if wrong.SchemaField == "allOf" && wrong.Origin != nil { // the branch has the reason
 		collect(wrong.Origin, take)
 		return
 	}
@@ -131,7 +131,7 @@ func enumerate(values []any) string {
 	return strings.Join(words, ", ")
 }
 
-// bounds says what a number must be. The document has no upper bound alone.
+// bounds describes the range of a number. The document has no upper bound alone.
 func bounds(schema *openapi3.Schema) string {
 	switch {
 	case schema.Max != nil:

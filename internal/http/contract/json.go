@@ -14,8 +14,8 @@ import (
 )
 
 // ParseJSON reads one JSON value as strictly as RFC 8259 allows. encoding/json takes the last of two equal names, replaces broken UTF-8 and
-// lone surrogates by U+FFFD and ignores what follows the value: each of them means that two readers of the same bytes can see
-// different things, and what a person approves must be what runs.
+// lone surrogates by U+FFFD, and ignores data after the value. Then two readers of the same bytes could see different values, but the
+// server must run what a person has approved.
 //
 // Objects become map[string]any, numbers stay [json.Number].
 func ParseJSON(data []byte) (any, error) {
@@ -39,7 +39,7 @@ func ParseJSON(data []byte) (any, error) {
 	return value, nil
 }
 
-// parser builds a value from tokens. The decoder checks the grammar, the names and the letters.
+// parser builds a value from tokens. The decoder checks grammar, names and UTF-8.
 type parser struct {
 	*jsontext.Decoder
 	nuls []domain.Detail

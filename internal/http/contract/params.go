@@ -15,9 +15,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// places are parameters that say where to go on. One that cannot be read is a syntax error, not a wrong value: no
-// client makes up cursors.
-var places = map[string]bool{"cursor": true, "after": true, "Last-Event-ID": true}
+// cursors are parameters with a cursor. A malformed one is a syntax error, not a wrong value: clients do not make up cursors.
+var cursors = map[string]bool{"cursor": true, "after": true, "Last-Event-ID": true}
 
 // Parameters reads path, query and headers. An unknown query parameter is an error: it would be a filter that does not filter.
 func (reader *Reader[Request]) Parameters(r *http.Request) (request Request, err error) {
@@ -48,8 +47,8 @@ func (reader *Reader[Request]) Parameters(r *http.Request) (request Request, err
 			fill(into.FieldByIndex(reader.parameters[i]), value, p.Schema.Value.Default)
 			continue
 		}
-		if places[p.Name] {
-			wrong.Code, wrong.Message = domain.CodeMalformed, p.Name+" is not one that this service gave out."
+		if cursors[p.Name] {
+			wrong.Code, wrong.Message = domain.CodeMalformed, p.Name+" is not a cursor of this service."
 			return request, wrong
 		}
 		problem.Details, problem.Message = append(problem.Details, wrong.Details...), wrong.Message
@@ -68,7 +67,7 @@ func (reader *Reader[Request]) Parameters(r *http.Request) (request Request, err
 	}
 }
 
-// pathValue answers a name that cannot be one like a name that nobody has.
+// pathValue treats a malformed name like an unknown one.
 func pathValue(r *http.Request, p *openapi3.Parameter) (string, error) {
 	name, err := url.PathUnescape(chi.URLParam(r, p.Name))
 	if err == nil && p.Schema.Value.VisitJSON(name) == nil {
@@ -77,7 +76,7 @@ func pathValue(r *http.Request, p *openapi3.Parameter) (string, error) {
 	return "", domain.Errorf(domain.CodeNotFound, "There is no such thing.")
 }
 
-// parameterValue is what was sent as the JSON that the schema speaks of; nil where nothing was.
+// parameterValue returns a parameter as JSON for its schema; nil if it was not sent.
 func parameterValue(p *openapi3.Parameter, texts []string) (value any, wrong *domain.Error) {
 	schema := p.Schema.Value
 	list := schema.Type.Is(openapi3.TypeArray)
@@ -108,7 +107,7 @@ func parameterValue(p *openapi3.Parameter, texts []string) (value any, wrong *do
 
 var wholeNumber = regexp.MustCompile(`^-?[0-9]{1,18}$`)
 
-// jsonOf is the text of a parameter as JSON. What is no number and no boolean stays text, and the schema refuses it.
+// jsonOf returns the text of a parameter as JSON. Text that is no number and no boolean stays text, and the schema refuses it.
 func jsonOf(schema *openapi3.Schema, text string) any {
 	switch {
 	case schema.Type.Is(openapi3.TypeInteger) && wholeNumber.MatchString(text):
@@ -119,8 +118,8 @@ func jsonOf(schema *openapi3.Schema, text string) any {
 	return text
 }
 
-// fill puts the value of a parameter into a field that can hold it, see [canHold]. One that was not sent has the default of the
-// document, but where the field is a pointer: there it is nil.
+// fill sets a field to the value of a parameter; see [canHold]. A missing parameter has the document's default, or nil if the field is a
+// pointer.
 func fill(field reflect.Value, value, missing any) {
 	if field.Kind() == reflect.Pointer {
 		if value != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Hash names what a body asks for, however its JSON was written: two requests with one idempotency key must have the same.
+// Hash is the hash of a body, independent of the order and spacing of its JSON. Two requests with one idempotency key must have the same.
 type Hash []byte
 
 // Reader reads the requests of one operation into values of the type Request.
@@ -20,7 +20,7 @@ type Reader[Request any] struct {
 	body, hash []int   // fields; nil: there is none
 }
 
-// NewReader binds a type to an operation. The page of the package says what the type must look like.
+// NewReader binds a type to an operation. The package page describes the type.
 func NewReader[Request any](o *Operation) (*Reader[Request], error) {
 	reader := &Reader[Request]{operation: o, parameters: make([][]int, len(o.parameters))}
 	unbound := map[string]int{}
@@ -56,7 +56,7 @@ func NewReader[Request any](o *Operation) (*Reader[Request], error) {
 	return reader, nil
 }
 
-// parameterOf is what the tag of a field says.
+// parameterOf reads the tag of a field.
 func parameterOf(field reflect.StructField) (in, name string) {
 	for _, in := range []string{openapi3.ParameterInPath, openapi3.ParameterInQuery, openapi3.ParameterInHeader} {
 		if name, tagged := field.Tag.Lookup(in); tagged {
@@ -77,7 +77,7 @@ func (o *Operation) checkBodyField(of reflect.Type) error {
 	}
 }
 
-// canHold tells whether every value that fits the schema has a place in the type.
+// canHold reports whether the type can hold every value of the schema.
 func canHold(of reflect.Type, schema *openapi3.Schema) bool {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
