@@ -39,36 +39,6 @@ func TestABlockIsAnotherSpellingOfARequest(t *testing.T) {
 	}
 }
 
-func TestBadBlocks(t *testing.T) {
-	h := newHouse(t)
-	const internal = `"source":{"type":"internal"}`
-	fine := aBlock(internal + `,"prompt":"say x"`)
-	var rows []badInput
-	for name, row := range map[string][2]string{
-		"a text":                          {`{"block":"x"}`, "/block"},
-		"null":                            {`{"block":null}`, "/block"},
-		"a number for an id":              {strings.Replace(fine, `"`+blockID+`"`, "1", 1), "/block/id"},
-		"no type":                         {`{"block":{"id":"` + blockID + `","props":{` + internal + `,"prompt":"x"}}}`, "/block/type"},
-		"another type":                    {strings.Replace(fine, `"agent"`, `"script"`, 1), "/block/type"},
-		"no props":                        {`{"block":{"id":"` + blockID + `","type":"agent"}}`, "/block/props"},
-		"an unknown prop":                 {aBlock(internal + `,"prompt":"x","colour":"red"`), "/block/props/colour"},
-		"no source":                       {aBlock(`"prompt":"x"`), "/block/props/source"},
-		"an unknown source":               {aBlock(`"source":{"type":"magic"},"prompt":"x"`), "/block/props/source/type"},
-		"an empty name":                   {aBlock(internal + `,"prompt":"x","name":""`), "/block/props/name"},
-		"an unknown capability":           {aBlock(internal + `,"prompt":"x","capabilities":{"fly":true}`), "/block/props/capabilities/fly"},
-		"a capability that is no boolean": {aBlock(internal + `,"prompt":"x","capabilities":{"readFiles":"yes"}`), "/block/props/capabilities/readFiles"},
-		"a negative timeout":              {aBlock(internal + `,"prompt":"x","timeoutSeconds":-1`), "/block/props/timeoutSeconds"},
-	} {
-		rows = append(rows, badInput{name, row[0], 422, domain.CodeInvalid, row[1]})
-	}
-	for _, row := range rows {
-		h.wrong(row, h.ask("POST", "/executions", row.body))
-	}
-	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
-		t.Errorf("%s", a.body)
-	}
-}
-
 // TestASentenceNamesTheWholePlace: "block must be a UUID" says nothing about which of its fields is wrong.
 func TestASentenceNamesTheWholePlace(t *testing.T) {
 	h := newHouse(t)

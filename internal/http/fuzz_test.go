@@ -14,6 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/getkin/kin-openapi/openapi3"
+
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/store"
@@ -66,19 +68,10 @@ func FuzzJSONBody(f *testing.F) {
 	}
 	f.Add([]byte("{" + valid + `,"metadata":{"a":"b"},"capabilities":{"read":"ask"},"maxIterations":3}`))
 	f.Add([]byte(`{"source":{"type":"acp","command":"mock","args":["--acp"],"mode":"ask"},"prompt":"x","keepOpen":true,"mcpServers":["files"]}`))
-	f.Add([]byte(`{"prompt":"x","whenBusy":"interrupt"}`))
-	f.Add([]byte(`{"mode":"fresh"}`))
-	f.Add([]byte(`{"decision":"approve","optionId":"ok","answer":{"a":[1]}}`))
 	f.Add([]byte(everySetting))
-	for _, row := range badSettings() {
-		if len(row.body) < 500 {
-			f.Add([]byte("{" + valid + "," + row.body + "}"))
-			f.Add([]byte("{" + dryRun + "," + row.body + "}"))
-		}
-	}
+	bodies(f, func(_, _ string, schema *openapi3.Schema) { f.Add([]byte(domain.Encode(sample(schema)))) })
 	f.Add([]byte(`{"decision":"deny","remember":{"scope":"global","previewId":"command","expiresInSeconds":9}}`))
 	f.Add([]byte(`{"scope":"global","effect":"allow","matcher":{"command":"git log *","host":"*.example"},"expiresAt":"2999-01-01T00:00:00.5+23:59"}`))
-	f.Add([]byte(`{"content":"# Notes\u2028"}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		h := fuzzed(h, t)
 		for _, route := range []string{

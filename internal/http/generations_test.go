@@ -113,22 +113,6 @@ func TestWithoutBlocksThereIsNothingToAccept(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	h.ask("POST", path+"/edits", `{"text":"x"}`).problem(409, domain.CodeNoGeneration)
-	for _, row := range []badInput{
-		{"a blank edit", `{"text":" "}`, 422, domain.CodeInvalid, "/text"},
-		{"no edit", `{"generation":1}`, 422, domain.CodeInvalid, "/text"},
-		{"generation 0", `{"text":"x","generation":0}`, 422, domain.CodeInvalid, "/generation"},
-		{"a document without blocks", `{"text":"x","document":{}}`, 422, domain.CodeInvalid, "/document/blocks"},
-		{"whenBusy", `{"text":"x","whenBusy":"enqueue"}`, 422, domain.CodeInvalid, "/whenBusy"},
-	} {
-		h.wrong(row, h.ask("POST", path+"/edits", row.body))
-	}
-	for _, row := range []badInput{
-		{"no generation", `{}`, 422, domain.CodeInvalid, "/generation"},
-		{"generation 0", `{"generation":0}`, 422, domain.CodeInvalid, "/generation"},
-		{"an empty revision", `{"generation":1,"documentRevision":""}`, 422, domain.CodeInvalid, "/documentRevision"},
-	} {
-		h.wrong(row, h.ask("POST", path+"/accept", row.body))
-	}
 }
 
 // busy refuses every edit and every acceptance, since a turn runs.

@@ -29,32 +29,6 @@ func aGeneration(prompt string, more ...string) string {
 	return admissiontest.GenerationBody(prompt, more...)
 }
 
-func TestBadKinds(t *testing.T) {
-	h := newHouse(t)
-	wide := strings.Repeat(`{"type":"x"},`, 100)
-	for name, row := range map[string][2]string{
-		"unknown kind":                    {`{` + valid + `,"kind":"poet"}`, "/kind"},
-		"blocks with a blank prompt":      {aGeneration(" "), "/prompt"},
-		"a document without blocks":       {`{` + valid + `,"document":{"revision":"1"}}`, "/document/blocks"},
-		"blocks that are an object":       {`{` + valid + `,"document":{"blocks":{}}}`, "/document/blocks"},
-		"a block that is a text":          {`{` + valid + `,"document":{"blocks":["x"]}}`, "/document/blocks/0"},
-		"an empty revision":               {`{` + valid + `,"document":{"blocks":[],"revision":""}}`, "/document/revision"},
-		"101 types":                       {`{` + valid + `,"blockTypes":[` + wide + `{"type":"y"}]}`, "/blockTypes"},
-		"a tool without a name":           {clientTools(`{"description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
-		"a tool in capitals":              {clientTools(`{"name":"Insert","description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
-		"a tool with a long name":         {clientTools(`{"name":"a` + strings.Repeat("b", 64) + `","description":"x","schema":{"type":"object"}}`), "/clientTools/0/name"},
-		"a tool without a description":    {clientTools(`{"name":"a","schema":{"type":"object"}}`), "/clientTools/0/description"},
-		"a tool with a blank description": {clientTools(`{"name":"a","description":" ","schema":{"type":"object"}}`), "/clientTools/0/description"},
-		"a tool of an unknown class":      {clientTools(`{"name":"a","description":"x","schema":{"type":"object"},"class":"other"}`), "/clientTools/0/class"},
-		"33 tools":                        {clientTools(strings.Repeat(aTool+",", 32) + aTool), "/clientTools"},
-	} {
-		h.wrong(badInput{name, row[0], 422, domain.CodeInvalid, row[1]}, h.ask("POST", "/executions", row[0]))
-	}
-	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
-		t.Errorf("%s", a.body)
-	}
-}
-
 const aTool = `{"name":"insert_blocks","description":"Inserts blocks.","schema":{"type":"object"}}`
 
 // clientTools is a request with tools that the client runs.

@@ -101,57 +101,6 @@ func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 	}
 }
 
-// badSettings are settings that the document refuses, in a request for an execution and in a dry run alike.
-func badSettings() []badInput {
-	wrong := func(name, fields, pointer string) badInput {
-		return badInput{name, fields, 422, domain.CodeInvalid, pointer}
-	}
-	matcher := func(name, matcher, pointer string) badInput {
-		return wrong(name, `"policy":{"rules":[{"effect":"deny","matcher":{"tool":"bash"}},{"effect":"allow","matcher":`+matcher+`}]}`, "/policy/rules/1/matcher"+pointer)
-	}
-	return []badInput{
-		wrong("a boolean as a word", `"capabilities":{"readFiles":"allow"}`, "/capabilities/readFiles"),
-		wrong("safeMode as a word", `"safeMode":"off"`, "/safeMode"),
-		wrong("a tool twice", `"tools":{"enabled":["bash","bash"]}`, "/tools/enabled"),
-		wrong("a bash policy without a default", `"tools":{"bashPolicy":{}}`, "/tools/bashPolicy/defaultBehavior"),
-		matcher("an unknown field of a matcher", `{"user":"root"}`, "/user"),
-		wrong("unattended as a word", `"policy":{"unattended":"yes"}`, "/policy/unattended"),
-		wrong("a rule without an effect", `"policy":{"rules":[{"matcher":{"tool":"bash"}}]}`, "/policy/rules/0/effect"),
-		wrong("a secret with a value", `"secrets":[{"name":"github"}]`, "/secrets/0"),
-	}
-}
-
-func TestBadSettings(t *testing.T) {
-	h := newHouse(t)
-	rows := append(badSettings(), []badInput{
-		{"a fallback twice", `"source":{"type":"internal","fallbacks":["dear","dear"]}`, 422, domain.CodeInvalid, "/source/fallbacks"},
-		{"a budget of nothing", `"budget":{"tokens":0}`, 422, domain.CodeInvalid, "/budget/tokens"},
-		{"a cost of nothing", `"budget":{"cost":0}`, 422, domain.CodeInvalid, "/budget/cost"},
-		{"a negative cost", `"budget":{"cost":-0.5}`, 422, domain.CodeInvalid, "/budget/cost"},
-		{"a cost beyond numbers", `"budget":{"cost":1e400}`, 422, domain.CodeInvalid, "/budget/cost"},
-		{"half a call", `"budget":{"toolCalls":0.5}`, 422, domain.CodeInvalid, "/budget/toolCalls"},
-		{"calls beyond numbers", `"budget":{"toolCalls":99999999999999999999}`, 422, domain.CodeInvalid, "/budget/toolCalls"},
-		{"an unknown bound", `"budget":{"euros":1}`, 422, domain.CodeInvalid, "/budget/euros"},
-		{"a runbook with a slash", `"runbookId":"a/b"`, 422, domain.CodeInvalid, "/runbookId"},
-		{"a runbook without a name", `"runbookId":""`, 422, domain.CodeInvalid, "/runbookId"},
-		{"memory as a boolean", `"memory":true`, 422, domain.CodeInvalid, "/memory"},
-	}...)
-	for _, row := range rows {
-		row.body = `{"prompt":"say x",` + row.body + `}`
-		if !strings.Contains(row.body, `"source"`) {
-			row.body = strings.Replace(row.body, "{", `{"source":{"type":"internal"},`, 1)
-		}
-		a := h.ask("POST", "/executions", row.body)
-		h.wrong(row, a)
-		if strings.Contains(string(a.body), canary) {
-			t.Errorf("%s: %s", row.name, a.body)
-		}
-	}
-	if a := h.ask("GET", "/executions", "").want(200); a.count("items") != 0 {
-		t.Errorf("something was created: %s", a.body)
-	}
-}
-
 // TestTheDocumentedExampleIsTaken: the rules of docs/policy.md, sent as a client would.
 func TestTheDocumentedExampleIsTaken(t *testing.T) {
 	h := newHouse(t)

@@ -44,8 +44,6 @@ func TestAPreviewOfATemplate(t *testing.T) {
 	}
 	for _, row := range []badInput{
 		{"not defined", `{"template":"{{ a }}"}`, 422, domain.CodeTemplate, "/template"},
-		{"no template", `{"variables":{}}`, 422, domain.CodeInvalid, "/template"},
-		{"unknown field", `{"template":"","prompt":"x"}`, 422, domain.CodeInvalid, "/prompt"},
 		{"output of nobody", `{"template":"","outputsFrom":{"a":"` + someID + `"}}`, 422, domain.CodeInvalid, "/outputsFrom/a"},
 	} {
 		h.wrong(row, h.ask("POST", "/templates/render", row.body))
