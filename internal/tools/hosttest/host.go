@@ -251,7 +251,7 @@ func (h *Host) Finish(t testing.TB, whole bool) {
 		return
 	}
 	for id := range h.known {
-		if h.outcomes[id] == "" && !h.submitLocked(id) {
+		if h.outcomes[id] == "" && !h.submittedLocked(id) {
 			t.Errorf("host rule: the call %s has no outcome", id)
 		}
 	}
@@ -305,10 +305,15 @@ func (h *Host) outcomeLocked(id string, outcome domain.Outcome) {
 	if outcome == domain.OutcomeSucceeded && !h.asked[id] && !h.startedByAgent[id] || outcome == domain.OutcomeDenied && !h.asked[id] && !h.questioned[id] {
 		h.problem("the call %s ran unasked", id)
 	}
-	if h.submitLocked(id) {
+	if h.submittedLocked(id) {
 		h.problem("the call %s has handed in blocks, and was closed", id)
 	}
 	h.outcomes[id] = outcome
+}
+
+// submittedLocked reports whether the call has handed in blocks.
+func (h *Host) submittedLocked(id string) bool {
+	return slices.ContainsFunc(h.submitted, func(g domain.Generation) bool { return g.ToolCallID == id })
 }
 
 func (h *Host) problem(format string, args ...any) {

@@ -30,14 +30,10 @@ func (h *Host) SubmitBlocks(_ context.Context, call domain.ToolCall, blocks json
 	if !h.known[call.ID] || h.outcomes[call.ID] != "" {
 		h.problem("the call %s handed in blocks, and is not open", call.ID)
 	}
-	if !h.submitLocked(call.ID) {
+	if !h.submittedLocked(call.ID) {
 		h.submitted = append(h.submitted, domain.Generation{Number: len(h.submitted) + 1, ToolCallID: call.ID, Blocks: blocks})
 	}
 	return nil
-}
-
-func (h *Host) submitLocked(id string) bool {
-	return slices.ContainsFunc(h.submitted, func(g domain.Generation) bool { return g.ToolCallID == id })
 }
 
 // Runbook implements [domain.Host].

@@ -11,7 +11,7 @@ import (
 
 // link is a client's connection and the one to the server that belongs to it.
 type link struct {
-	proxy          *Proxy
+	control        *control
 	client, server *net.TCPConn
 	once           sync.Once
 	gone           chan struct{} // closed by reset
@@ -20,14 +20,6 @@ type link struct {
 	marked bool
 	lost   bool   // bytes
 	tail   []byte // the end of what the client sent, where the mark may have begun
-}
-
-// cut is a link's end that waits for something to come.
-type cut struct {
-	way     Direction
-	on      []byte // nil: left counts
-	left    int64
-	forward bool
 }
 
 // run pumps in both directions until both are over.
@@ -71,7 +63,7 @@ func (l *link) forward(way Direction, to *net.TCPConn, piece []byte) bool {
 	if !l.await(way) {
 		return !l.isGone() // swallowed
 	}
-	pass, goOn := l.proxy.cutting(way, piece)
+	pass, goOn := l.control.cutting(way, piece)
 	if _, err := to.Write(piece[:pass]); err != nil {
 		return false
 	}
@@ -82,9 +74,9 @@ func (l *link) forward(way Direction, to *net.TCPConn, piece []byte) bool {
 func (l *link) await(way Direction) bool {
 	delayed := false
 	for {
-		l.proxy.mu.Lock()
-		o, changed := l.proxy.orders, l.proxy.changed
-		l.proxy.mu.Unlock()
+		l.control.mu.Lock()
+		o, changed := l.control.orders, l.control.changed
+		l.control.mu.Unlock()
 		switch {
 		case o.swallow&way != 0, o.swallowMarked && l.isMarked():
 			l.lose()
@@ -108,36 +100,9 @@ func (l *link) await(way Direction) bool {
 	}
 }
 
-// cutting tells how many bytes of a piece still pass, and whether the link goes on behind them.
-func (p *Proxy) cutting(way Direction, piece []byte) (pass int, goOn bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.orders.cut
-	switch {
-	case c == nil || c.way&way == 0:
-		return len(piece), true
-	case c.on != nil:
-		at := bytes.Index(piece, c.on)
-		if at < 0 {
-			return len(piece), true
-		}
-		if pass = at; c.forward {
-			pass += len(c.on)
-		}
-	default:
-		if c.left -= int64(len(piece)); c.left > 0 {
-			return len(piece), true
-		}
-		pass = len(piece) + int(c.left)
-	}
-	p.orders.cut = nil
-	p.fired++
-	return pass, false
-}
-
 // look marks the link when its client has sent the text of the mark, in one piece or in several.
 func (l *link) look(piece []byte) {
-	mark := l.proxy.mark
+	mark := l.control.mark
 	l.mu.Lock()
 	found := false
 	if len(mark) > 0 && !l.marked {
@@ -148,9 +113,9 @@ func (l *link) look(piece []byte) {
 	}
 	l.mu.Unlock()
 	if found {
-		l.proxy.mu.Lock()
-		l.proxy.marked++
-		l.proxy.mu.Unlock()
+		l.control.mu.Lock()
+		l.control.marked++
+		l.control.mu.Unlock()
 	}
 }
 

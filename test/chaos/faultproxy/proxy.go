@@ -7,38 +7,16 @@ import (
 	"time"
 )
 
-// Direction is a way that bytes go.
-type Direction int
-
-// The directions.
-const (
-	ToServer Direction = 1 << iota
-	ToClient
-	Both = ToServer | ToClient
-)
-
 // Proxy forwards connections to one address.
 type Proxy struct {
+	control
+
 	listener net.Listener
 	target   string
-	mark     []byte
 	pumps    sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	links   map[*link]struct{}
-	orders  orders
-	changed chan struct{} // closed when the orders change
-	marked  int           // links that were marked so far
-	fired   int           // cuts that have happened
-}
-
-// orders are what holds at the moment.
-type orders struct {
-	delay         time.Duration
-	swallow, hold Direction
-	swallowMarked bool
-	cut           *cut
+	closed bool
+	links  map[*link]struct{}
 }
 
 // New listens on a port of its own. Links whose clients send the text of mark are marked; an empty one marks none.
@@ -47,7 +25,7 @@ func New(target, mark string) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{listener: listener, target: target, mark: []byte(mark), links: map[*link]struct{}{}, changed: make(chan struct{})}
+	p := &Proxy{control: control{mark: []byte(mark), changed: make(chan struct{})}, listener: listener, target: target, links: map[*link]struct{}{}}
 	p.pumps.Go(p.accept)
 	return p, nil
 }
@@ -76,7 +54,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// join makes a link of a client's connection. Where the server does not listen, the client is told so by a reset.
+// join makes a link of a client's connection. If the server does not listen, the client gets a reset.
 func (p *Proxy) join(client *net.TCPConn) {
 	server, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "tcp", p.target)
 	if err != nil {
@@ -84,7 +62,7 @@ func (p *Proxy) join(client *net.TCPConn) {
 		_ = client.Close()
 		return
 	}
-	l := &link{proxy: p, client: client, server: server.(*net.TCPConn), gone: make(chan struct{})}
+	l := &link{control: &p.control, client: client, server: server.(*net.TCPConn), gone: make(chan struct{})}
 	p.mu.Lock()
 	closed := p.closed
 	p.links[l] = struct{}{}
@@ -96,15 +74,6 @@ func (p *Proxy) join(client *net.TCPConn) {
 	p.mu.Lock()
 	delete(p.links, l)
 	p.mu.Unlock()
-}
-
-// change gives new orders, and wakes who waits under the old ones.
-func (p *Proxy) change(give func(o *orders)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	give(&p.orders)
-	close(p.changed)
-	p.changed = make(chan struct{})
 }
 
 // Delay has every piece wait.
@@ -146,7 +115,7 @@ func (p *Proxy) Reset() {
 	}
 }
 
-// HalfClose tells one end of all links that nothing more will come from the other, which may go on to listen.
+// HalfClose ends one direction of all links: one end sends nothing more, and may still receive.
 func (p *Proxy) HalfClose(way Direction) {
 	for _, l := range p.all() {
 		if way&ToServer != 0 {
@@ -160,20 +129,6 @@ func (p *Proxy) HalfClose(way Direction) {
 
 // Links is how many connections there are.
 func (p *Proxy) Links() int { return len(p.all()) }
-
-// Marked is how many links have been marked so far, also those that are gone.
-func (p *Proxy) Marked() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.marked
-}
-
-// Fired is how many cuts have happened.
-func (p *Proxy) Fired() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.fired
-}
 
 func (p *Proxy) all() []*link {
 	p.mu.Lock()
