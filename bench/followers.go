@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // followerFigures are those of many who read the same execution.
@@ -35,7 +34,7 @@ func followerFigures() (all []figure) {
 	return all
 }
 
-// idleFollowers opens streams that have nothing to tell.
+// idleFollowers opens streams without events to come.
 func idleFollowers(n int) func(context.Context, place) (sample, error) {
 	return func(ctx context.Context, at place) (sample, error) {
 		n := n / at.scale
@@ -77,29 +76,20 @@ func (at place) waits(ctx context.Context) (id string, err error) {
 	return id, err
 }
 
-// openMany opens streams side by side and reads each until the question has come.
+// openMany opens streams, a hundred at a time, and reads each up to the question.
 func (at place) openMany(ctx context.Context, id string, n int) ([]io.ReadCloser, error) {
-	bodies, failed := make([]io.ReadCloser, n), make([]error, n)
-	for some := range slices.Chunk(seq(n), 100) {
-		var opening sync.WaitGroup
-		for _, i := range some {
-			opening.Go(func() {
-				if bodies[i], failed[i] = at.open(ctx, id); failed[i] == nil {
-					_, failed[i] = newEvents(bodies[i]).until("approval.requested")
-				}
-			})
-		}
-		opening.Wait()
+	bodies := make([]io.ReadCloser, n)
+	var opening errgroup.Group
+	opening.SetLimit(100)
+	for i := range n {
+		opening.Go(func() (err error) {
+			if bodies[i], err = at.open(ctx, id); err == nil {
+				_, err = newEvents(bodies[i]).until("approval.requested")
+			}
+			return err
+		})
 	}
-	return bodies, errors.Join(failed...)
-}
-
-func seq(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
-	}
-	return all
+	return bodies, opening.Wait()
 }
 
 func closeAll(bodies []io.ReadCloser) {

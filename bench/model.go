@@ -21,16 +21,12 @@ const (
 // serveModel serves OpenAI's chat completions. The answer is a pure function of the script in the last user message and of whether
 // a tool has answered behind it.
 func serveModel(ctx context.Context, stdout io.Writer) error {
-	return listenAndServe(ctx, stdout, modelRoutes())
-}
-
-func modelRoutes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", completeChat)
 	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, `{"object":"list","data":[{"id":"bench","object":"model"}]}`)
 	})
-	return mux
+	return listenAndServe(ctx, stdout, mux)
 }
 
 func completeChat(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +47,12 @@ func completeChat(w http.ResponseWriter, r *http.Request) {
 		_ = a.end("tool_calls", 1) // the client has gone; there is nobody to tell, here and below
 		return
 	}
-	if a.writeTexts(r.Context(), s) == nil {
+	if s.rate == 0 {
+		err = a.rush(s.chunks)
+	} else {
+		err = a.pace(r.Context(), s)
+	}
+	if err == nil {
 		_ = a.end("stop", s.chunks)
 	}
 }
@@ -130,13 +131,6 @@ func newChatAnswer(w http.ResponseWriter, s script) *chatAnswer {
 	}
 }
 
-func (a *chatAnswer) writeTexts(ctx context.Context, s script) error {
-	if s.rate == 0 {
-		return a.rush(s.chunks)
-	}
-	return a.pace(ctx, s)
-}
-
 // rush sends whole buffers, as a model does that is far ahead of its reader.
 func (a *chatAnswer) rush(chunks int) error {
 	for i := range chunks {
@@ -154,7 +148,7 @@ func (a *chatAnswer) rush(chunks int) error {
 // a run would speak in the same millisecond and be silent in the next nineteen.
 func (a *chatAnswer) pace(ctx context.Context, s script) error {
 	times := timetable{rate: s.rate}
-	times.start = time.Now().Add(rand.N(times.interval()))
+	times.start = time.Now().Add(rand.N(time.Second / time.Duration(s.rate)))
 	timer := time.NewTimer(time.Until(times.at(0)))
 	defer timer.Stop()
 	for i := range s.chunks {
@@ -177,8 +171,6 @@ type timetable struct {
 	start time.Time
 	rate  int
 }
-
-func (t timetable) interval() time.Duration { return time.Second / time.Duration(t.rate) }
 
 func (t timetable) at(chunk int) time.Time {
 	return t.start.Add(time.Duration(chunk) * time.Second / time.Duration(t.rate))

@@ -145,16 +145,11 @@ func (v verdict) wanted() string {
 		return ""
 	case v.row.more:
 		return "≥ " + figures3(v.goal)
+	case v.row.plain:
+		return "≤ " + amount(v.goal, v.row.unit)
 	default:
-		return "≤ " + strings.TrimSpace(figures3(v.goal)+" "+v.unit())
+		return "≤ " + figures3(v.goal)
 	}
-}
-
-func (v verdict) unit() string {
-	if v.row.plain {
-		return v.row.unit
-	}
-	return ""
 }
 
 func (v verdict) word() string {

@@ -73,9 +73,10 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err := a.prepare(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.openSecrets(file); err != nil {
+	if a.vault, a.masker, err = file.openSecrets(config); err != nil { // after openKeys: the masker knows the token that the first start makes there
 		return nil, err
 	}
+	maskLog(a.masker)
 	known, err := file.openTools()
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	}
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
 	a.manager = dispatch.NewManager(dispatch.Config{
-		LeaseTTL: config.lease(), Limits: config.limits(), Trust: a.sandbox.Trust,
+		LeaseTTL: time.Duration(config.LeaseSeconds) * time.Second, Limits: config.limits(), Trust: a.sandbox.Trust,
 		Config: sessions.Config{
 			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
 			Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
@@ -106,7 +107,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 			},
 		},
 	}, a.store, a.log)
-	a.sweeper = dispatch.NewSweeper(a.store, a.log, config.retention())
+	a.sweeper = dispatch.NewSweeper(a.store, a.log, time.Duration(config.RetentionDays)*24*time.Hour)
 	settings, err := file.openSettings()
 	if err != nil {
 		return nil, err
@@ -183,15 +184,6 @@ func (a *App) openKeys(ctx context.Context) (err error) {
 			"Create one first: signoff keys create --name me --scopes all", a.config.Addr)
 	}
 	return err
-}
-
-// openSecrets comes after openKeys: it masks the token, which the first start makes there.
-func (a *App) openSecrets(file configFile) (err error) {
-	if a.vault, a.masker, err = file.openSecrets(a.config); err != nil {
-		return err
-	}
-	maskLog(a.masker)
-	return nil
 }
 
 func (a *App) openSandbox(ctx context.Context) (err error) {

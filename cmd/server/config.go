@@ -61,7 +61,10 @@ func readConfig() (Config, error) {
 		return c, err
 	}
 	if err := envconfig.Process(prefix, &c); err != nil {
-		return c, usageError{plainly(err)}
+		if parse, is := errors.AsType[*envconfig.ParseError](err); is { // its own message names Go types
+			return c, usagef("%s is not a number: %s", parse.KeyName, parse.Value)
+		}
+		return c, usageError{err}
 	}
 	if unknown := unknownVariables(); len(unknown) > 0 {
 		return c, usagef("there is no setting %s; docs/configuration.md lists them all", strings.Join(unknown, ", "))
@@ -103,15 +106,6 @@ func unknownVariables() []string {
 		}
 	}
 	return unknown
-}
-
-// plainly shortens envconfig's message, which names Go types.
-func plainly(err error) error {
-	var parse *envconfig.ParseError
-	if errors.As(err, &parse) {
-		return errors.New(parse.KeyName + " is not a number: " + parse.Value)
-	}
-	return err
 }
 
 func (c Config) validate() error {
@@ -195,8 +189,6 @@ func (c Config) drain() time.Duration { return time.Duration(c.DrainSeconds) * t
 // drainDelay is the time that the server serves on after `/readyz` says 503.
 func (c Config) drainDelay() time.Duration { return time.Duration(c.DrainDelaySeconds) * time.Second }
 
-func (c Config) lease() time.Duration { return time.Duration(c.LeaseSeconds) * time.Second }
-
 func (c Config) parkAfter() time.Duration { return time.Duration(c.ParkSeconds) * time.Second }
 
 // limits converts the limits for sessions: a queue limit of 0 means here that nothing may queue, and there the default.
@@ -215,9 +207,6 @@ func (c Config) limits() dispatch.Limits {
 	}
 }
 
-// retention is how long executions are kept that do not say for themselves; 0 is for ever.
-func (c Config) retention() time.Duration { return time.Duration(c.RetentionDays) * 24 * time.Hour }
-
 // sandboxConfig protects what is the server's own where it lies inside the workspace, as it does by default: the data
 // folder holds the token, the configuration names hosts that keys are sent to, and the binary is started again.
 // The default configuration file is guarded also where another one is named: a file that a command puts there would be
@@ -230,8 +219,6 @@ func (c Config) sandboxConfig() sandbox.Config {
 	if self, err := os.Executable(); err == nil {
 		guarded = append(guarded, self)
 	}
+	network := func(hosts []string) (sandbox.Proxy, error) { return proxy.Open(egress.Dialer{Hosts: hosts}) }
 	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded, Network: network}
 }
-
-// network carries the connections of a command to the hosts that it was granted.
-func network(hosts []string) (sandbox.Proxy, error) { return proxy.Open(egress.Dialer{Hosts: hosts}) }

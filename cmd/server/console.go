@@ -94,11 +94,3 @@ func (c Config) firstToken(base string) (string, error) {
 	}
 	return token, nil
 }
-
-// consoleCommand prints the link of a server that listens at addr.
-func (c Config) consoleCommand(addr string) string {
-	if _, port, err := net.SplitHostPort(c.Addr); err == nil && port != "0" {
-		return "signoff console"
-	}
-	return "signoff console --url http://" + addr
-}

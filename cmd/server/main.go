@@ -46,7 +46,10 @@ func commands() []command {
 		{"keys", "create, list and revoke API keys", manageKeys},
 		{"audit", "check that the record of what was done is whole", manageAudit},
 		{"doctor", "tell what works on this machine: configuration, database, sandbox, models, agents", doctor},
-		{"version", "print the version", printVersion},
+		{"version", "print the version", func(_ context.Context, _ []string, std stdio) error {
+			_, err := fmt.Fprintln(std.out, "signoff", version)
+			return err
+		}},
 	}
 }
 
@@ -107,9 +110,4 @@ func exitCode(err error, errOut io.Writer) int {
 // passwords in addresses: a database that cannot be reached is reported with where it should be.
 func complain(out io.Writer, text string) {
 	fmt.Fprintln(out, "signoff:", logMasker().MaskString(text))
-}
-
-func printVersion(_ context.Context, _ []string, std stdio) error {
-	_, err := fmt.Fprintln(std.out, "signoff", version)
-	return err
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -119,7 +120,10 @@ func (a *App) welcome(std stdio) {
 // showConsole says how to open the console. The link contains the token, so only the first start prints it, and only at a terminal: any other
 // output may be a log that others read, and gets the command that prints the link.
 func (a *App) showConsole(std stdio) {
-	command := a.config.consoleCommand(a.Addr())
+	command := "signoff console --url http://" + a.Addr()
+	if _, port, err := net.SplitHostPort(a.config.Addr); err == nil && port != "0" {
+		command = "signoff console"
+	}
 	token, err := a.config.firstToken("")
 	if err != nil || !a.FirstToken || !terminal(std.out) {
 		fmt.Fprintf(std.err, "The console, for a browser: %s prints its link.\n", command)

@@ -20,14 +20,6 @@ const (
 	maxLimit     = 500
 )
 
-// pageLimit is how many items a page has.
-func pageLimit(wanted int) int {
-	if wanted <= 0 {
-		return defaultLimit
-	}
-	return min(wanted, maxLimit)
-}
-
 // cursor is the place of an item in a list that is ordered by a time and an id. It names the item, not a count, so
 // pages neither repeat nor skip what was there from the start, whatever is added meanwhile.
 type cursor struct {
@@ -83,7 +75,10 @@ func (l listing[T]) page(ctx context.Context, s *Store, selectFrom string, where
 		}
 		where.add(`(`+l.place+`) `+compare+` ($%d, $%d)`, c.us, c.id)
 	}
-	limit = pageLimit(limit)
+	if limit <= 0 {
+		limit = defaultLimit
+	}
+	limit = min(limit, maxLimit)
 	where.add(`true order by `+order+` limit $%d`, limit+1)
 	items, err := selectAll(ctx, s, "list "+l.name, l.scan, selectFrom+` where `+where.String(), where.args...)
 	if len(items) <= limit {

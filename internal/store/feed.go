@@ -63,7 +63,9 @@ const maxFeedLimit = rowsAtOnce
 func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int,
 ) (page FeedPage, foreign bool, err error) {
 	// The change of the cursor is found again, also where nothing of it is left to read, so one more is asked for.
-	changes, err := collect(ctx, s.read, scanFeedChange, selectChanges, text(string(tenant)), after.Key, after.Position, limit+1)
+	changes, err := collect(ctx, s.read, func(row scanner) (c feedChange, err error) {
+		return c, row.Scan(&c.endKey, &c.top, &c.endPosition, &c.highest, &c.key, &c.position, &c.execution, &c.first, &c.last)
+	}, selectChanges, text(string(tenant)), after.Key, after.Position, limit+1)
 	if err != nil {
 		return page, false, err
 	}
@@ -111,10 +113,6 @@ type feedChange struct {
 	key, position int64
 	execution     domain.ExecutionID
 	first, last   int64 // no events where there is no change
-}
-
-func scanFeedChange(row scanner) (c feedChange, err error) {
-	return c, row.Scan(&c.endKey, &c.top, &c.endPosition, &c.highest, &c.key, &c.position, &c.execution, &c.first, &c.last)
 }
 
 // placesBehind lists the events of changes that lie behind a cursor, as rows of a list, at most limit.

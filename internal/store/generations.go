@@ -9,7 +9,12 @@ import (
 
 // Generations returns all generations of an execution, by number. One of another tenant has none.
 func (s *Store) Generations(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.Generation, error) {
-	return selectAll(ctx, s, "read generations", scanGeneration, `
+	return selectAll(ctx, s, "read generations", func(row scanner) (domain.Generation, error) {
+		var blocks string
+		g, err := scanGenerationHead(scanFirst{row, &blocks})
+		g.Blocks = rawJSON(blocks)
+		return g, err
+	}, `
 		select blocks, `+generationColumns+` from generations
 		where execution_id = $1 and tenant_id = $2 order by number`, text(string(execution)), text(string(tenant)))
 }
@@ -25,13 +30,6 @@ func (s *Store) NewestGeneration(ctx context.Context, tenant domain.TenantID, ex
 }
 
 const generationColumns = `execution_id, number, state, turn, call_id, document_revision, created_us, decided_us, by`
-
-func scanGeneration(row scanner) (domain.Generation, error) {
-	var blocks string
-	g, err := scanGenerationHead(scanFirst{row, &blocks})
-	g.Blocks = rawJSON(blocks)
-	return g, err
-}
 
 // scanGenerationHead reads all but the blocks.
 func scanGenerationHead(row scanner) (domain.Generation, error) {

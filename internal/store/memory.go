@@ -64,7 +64,13 @@ func (s *Store) SaveMemory(ctx context.Context, tenant domain.TenantID, save Mem
 				return err
 			}
 		}
-		saved, err = one(ctx, tx, scanMemory, replaceMemory(save.Revision),
+		replace := `update memory set content = $3, revision = revision + 1, updated_us = now_us(), by = $4
+			where tenant_id = $1 and scope = $2 and revision = $5 returning ` + memoryColumns
+		if save.Revision == 0 {
+			replace = `insert into memory (tenant_id, scope, content, revision, updated_us, by)
+				values ($1, $2, $3, $5 + 1, now_us(), $4) on conflict do nothing returning ` + memoryColumns
+		}
+		saved, err = one(ctx, tx, scanMemory, replace,
 			text(string(tenant)), text(string(save.Scope)), content, by, save.Revision)
 		if errors.Is(err, sql.ErrNoRows) {
 			return domain.Errorf(domain.CodeConflict, "The notes have changed since they were read: read them again.")
@@ -72,14 +78,4 @@ func (s *Store) SaveMemory(ctx context.Context, tenant domain.TenantID, save Mem
 		return err
 	})
 	return saved, err
-}
-
-// replaceMemory writes the first revision of notes, or the one behind revision.
-func replaceMemory(revision int64) string {
-	if revision == 0 {
-		return `insert into memory (tenant_id, scope, content, revision, updated_us, by)
-			values ($1, $2, $3, $5 + 1, now_us(), $4) on conflict do nothing returning ` + memoryColumns
-	}
-	return `update memory set content = $3, revision = revision + 1, updated_us = now_us(), by = $4
-		where tenant_id = $1 and scope = $2 and revision = $5 returning ` + memoryColumns
 }

@@ -4,6 +4,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -44,7 +45,11 @@ func openSQLite(config Config) (*Store, error) {
 	if err != nil || config.Path == "" {
 		return nil, domain.Errorf(domain.CodeStorage, "The path of the database file is not usable.").With(err)
 	}
-	if err := createPrivate(path); err != nil {
+	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) // readable by its owner alone; the log beside it gets the same mode
+	if err == nil {
+		err = made.Close()
+	}
+	if err != nil {
 		return nil, domain.Errorf(domain.CodeStorage, "The database file cannot be opened.").With(err)
 	}
 	read, err := sql.Open("sqlite", sqliteName(path, "query_only(1)"))
@@ -53,7 +58,8 @@ func openSQLite(config Config) (*Store, error) {
 	}
 	read.SetMaxOpenConns(config.MaxConns)
 	read.SetMaxIdleConns(config.MaxConns)
-	write := sql.OpenDB(sqliteWriter{sqliteName(path, "journal_mode(wal)", "synchronous(full)", walLimit(config.WALBytes)), read.Driver()})
+	// SQLite cuts a WAL that has grown beyond the limit when it begins it anew; otherwise the file would keep its largest size.
+	write := sql.OpenDB(sqliteWriter{sqliteName(path, "journal_mode(wal)", "synchronous(full)", fmt.Sprintf("journal_size_limit(%d)", config.WALBytes)), read.Driver()})
 	write.SetMaxOpenConns(1)
 	file, err := os.Stat(path)
 	if err != nil {
@@ -74,15 +80,6 @@ func (s *Store) present() error {
 		return domain.Errorf(domain.CodeStorage, "The database file is gone.").With(err)
 	}
 	return nil
-}
-
-// createPrivate makes the file readable by its owner alone; the log beside it gets the same mode.
-func createPrivate(path string) error {
-	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return file.Close()
 }
 
 // busyTimeout is how long a connection waits for another program, in milliseconds.

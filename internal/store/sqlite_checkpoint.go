@@ -29,9 +29,6 @@ type wal struct {
 	next int64  // it asks not before that size: where a reader did not leave, another quarter
 }
 
-// walLimit has SQLite cut a WAL that has become larger when it is begun anew; otherwise the file keeps the size that it once had.
-func walLimit(bytes int64) string { return "journal_size_limit(" + strconv.FormatInt(bytes, 10) + ")" }
-
 // bound begins the WAL anew where it has become too large. conn is the writer's, between two transactions.
 func (w *wal) bound(ctx context.Context, conn *sql.Conn) {
 	if w.file == "" {

@@ -102,7 +102,7 @@ func (w *world) completed() {
 			w.run.violate("%s: the end of %s: %v", w.name, t.id, err)
 			continue
 		}
-		w.run.expect(strings.HasSuffix(end.Output.Text, t.plan.lastWords()), "%s: %s ended with %q", w.name, t.id, end.Output.Text)
+		w.run.expect(strings.HasSuffix(end.Output.Text, lastWords(t.plan.Key)), "%s: %s ended with %q", w.name, t.id, end.Output.Text)
 	}
 }
 

@@ -43,8 +43,6 @@ func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
 // comeBack ends the outage, and tells how many requests it has turned away.
 func (m *model) comeBack() int { return int(m.away.Swap(nil).turnedAway.Load()) }
 
-func (m *model) url() string { return m.server.URL + "/v1" }
-
 func (m *model) close() {
 	m.server.CloseClientConnections()
 	m.server.Close()
@@ -123,7 +121,7 @@ func planOf(conversation []message) (p plan, results int) {
 }
 
 // lastWords are what the model says at the end.
-func (p plan) lastWords() string { return "That was " + p.Key + "." }
+func lastWords(key string) string { return "That was " + key + "." }
 
 // speak says the pieces of a round, until nobody listens.
 func speak(a *harness.Answer, p plan, round int) {
@@ -137,4 +135,4 @@ func speak(a *harness.Answer, p plan, round int) {
 	}
 }
 
-func farewell(a *harness.Answer, key string) { a.Say("That was " + key + ".") }
+func farewell(a *harness.Answer, key string) { a.Say(lastWords(key)) }

@@ -44,7 +44,7 @@ var ways = map[string]struct {
 }{
 	"write":  {object{"scenario": "write"}, func(k *walker) { k.approveAll(nil) }},
 	"twice":  {object{"scenario": "twice"}, func(k *walker) { k.approveAll("execution") }},
-	"late":   {object{"scenario": "late", "approvalTimeoutSeconds": 1}, func(k *walker) { k.approveNone() }},
+	"late":   {object{"scenario": "late", "approvalTimeoutSeconds": 1}, (*walker).end},
 	"close":  {object{"scenario": "talk", "keepOpen": true}, (*walker).promptAndClose},
 	"cancel": {object{"scenario": "late"}, (*walker).cancelAndDelete},
 	"client": {object{"scenario": "client", "clientTools": []object{{
@@ -170,7 +170,7 @@ func (k *walker) until(do func(e shown) bool) {
 	}
 }
 
-// end waits for the end.
+// end waits for the end. Approvals expire meanwhile, that of an unknown outcome, too.
 func (k *walker) end() { k.until(func(shown) bool { return false }) }
 
 // decide answers everything that is asked. Another decision may have won, or none was possible any more.
@@ -205,11 +205,6 @@ func (k *walker) approveAll(remember any) {
 		k.decide(e, remember)
 		return false
 	})
-}
-
-// approveNone leaves what is asked to expire: an unknown outcome, too.
-func (k *walker) approveNone() {
-	k.end()
 }
 
 // promptAndClose sends two prompts while a turn runs, and closes when all three are over.

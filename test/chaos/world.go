@@ -97,7 +97,7 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 	}
 	config := filepath.Join(home, "signoff.yaml")
 	content, err := json.Marshal(object{"models": object{"default": "m", "m": object{
-		"provider": "openai", "model": "m", "baseUrl": w.model.url(),
+		"provider": "openai", "model": "m", "baseUrl": w.model.server.URL + "/v1",
 	}}})
 	if err != nil {
 		return nil, err
