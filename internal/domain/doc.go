@@ -13,6 +13,16 @@
 // A [ToolCall] is one request of the agent to do something. It has exactly one [Outcome]. Where policy says that a
 // person must look first, the call waits behind an [Approval], an open question; a [Decision] answers it.
 //
+// # Words
+//
+// docs/architecture.md has the glossary: each word means one thing, in all packages. Beside the nouns above:
+//
+//   - A session drives one execution on this replica. A replica holds a lease, and under it a claim with an epoch on each execution that it drives.
+//   - To park is to release an execution that waits; to recover is to drive one on from its log; to drain is to release all of them before a stop.
+//   - A notification tells a session or a replica to look at the log, and may be lost. A control request is a row by which a person asks the
+//     driver to prompt, cancel, close or resume.
+//   - A generation is a list of blocks for a document that waits for acceptance; a client tool is one that the caller of the API runs.
+//
 // # The states
 //
 //	queued → initializing → waiting → streaming ⇄ pendingToolApproval ⇄ executingTool → … → completed
