@@ -172,7 +172,7 @@ type AgentBlockSource struct {
 	// Command The name of an agent from `GET /agents`.
 	Command *string `json:"command,omitempty"`
 
-	// Env Empty. The registry says what of the environment an agent gets.
+	// Env Empty. The registry sets the environment of an agent.
 	Env *map[string]string `json:"env,omitempty"`
 
 	// Model Null is the default.
@@ -185,7 +185,7 @@ type AgentBlockSource struct {
 
 // AgentOffers defines model for AgentOffers.
 type AgentOffers struct {
-	// At When the agent told it.
+	// At When the agent reported it.
 	At Time `json:"at"`
 
 	// Options What can be chosen, with the values that a new session has by itself.
@@ -217,7 +217,7 @@ type Approval struct {
 	// of environment variables. Send it back to approve what you saw.
 	ArgumentsHash string `json:"argumentsHash"`
 
-	// AskedBy What of the policy asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` where it stopped while the call ran.
+	// AskedBy The part of the policy that asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` if it stopped while the call ran.
 	AskedBy *string `json:"askedBy"`
 
 	// Decision Null while pending, and where no person decided.
@@ -233,7 +233,7 @@ type Approval struct {
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
-	// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+	// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
 
@@ -277,7 +277,7 @@ type Approval struct {
 
 // ApprovalKind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 // agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
-// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 // and what each `resolution` does.
 type ApprovalKind = domain.ApprovalKind
 
@@ -312,7 +312,7 @@ type ApprovalSummary struct {
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
-	// `unknownOutcome` asks what became of a call that was running when its server stopped: `reason` tells since when,
+	// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
 
@@ -429,8 +429,8 @@ type CapabilityVerdict = domain.Verdict
 
 // ChosenOptions Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
 // is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
-// `agent.optionsUpdated` tells what there is, and what is chosen. What an agent does not offer is 422 where that is known
-// before, and otherwise ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
+// `agent.optionsUpdated` lists the options and their values. An option that an agent does not offer is 422 if the offers are
+// known before; otherwise it ends the start, or the turn, with `invalid` and a list of the offers. `mode` and `model` of the
 // source are the same as the options of these categories, and must not contradict them.
 //
 // Example: {"thought_level":"high"}
@@ -510,8 +510,8 @@ type CreateApprovalLink struct {
 // `templateFailed`, with a pointer, and starts nothing. What is kept is the rendered text; the variables are not.
 type CreateExecution struct {
 	// ApprovalTimeoutSeconds Without it the `defaultApprovalTimeoutSeconds` of `GET /settings`.
-	// How long an approval stays open. Then it is `expired`, which is never a human no: the model is told that
-	// nobody answered and goes on. 0 is for ever. Calls that the client runs wait just as long.
+	// How long an approval stays open. Then it is `expired`, which is never a human no: the model learns that
+	// nobody answered, and continues. 0 is no limit. Calls that the client runs wait just as long.
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Block An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
@@ -569,7 +569,7 @@ type CreateExecution struct {
 	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
-	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+	// Kind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
 	// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
 	// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
@@ -609,9 +609,9 @@ type CreateExecution struct {
 	// Prompt What the agent is to do.
 	Prompt *string `json:"prompt,omitempty"`
 
-	// ResumeFrom The id of an execution that has ended: the agent takes up its session, with all that it remembers. It must
-	// be the same agent in the same `workingDirectory`. 422 `notResumable` where it is not, where the execution
-	// still lives, and where its `agentSession` is null.
+	// ResumeFrom The id of an execution that has ended: the agent continues its session, with all that it remembers. It must
+	// be the same agent in the same `workingDirectory`. 422 `notResumable` if it is not, if the execution
+	// is live, and if its `agentSession` is null.
 	ResumeFrom *string `json:"resumeFrom,omitempty"`
 
 	// RetentionDays How many days after its end it is deleted, with all that belongs to it but the audit. 0 is never. Null, or without
@@ -671,14 +671,14 @@ type CreatePermissionRule struct {
 
 	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
 	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
-	// enough; and where it cannot be told whether the call is covered, it is asked about.
+	// enough; and if it is unclear whether the rule covers the call, a person is asked.
 	Matcher Matcher   `json:"matcher"`
 	Scope   RuleScope `json:"scope"`
 }
 
 // CreateWebhook defines model for CreateWebhook.
 type CreateWebhook struct {
-	// Description Whom or what it tells, for people, in one line of visible characters. Links are made for this name.
+	// Description The receiver, for people, in one line of visible characters. Links are made for this name.
 	Description *string `json:"description,omitempty"`
 
 	// Links Requests for approval come with `data.link`, where the operator has set `webhooks.publicUrl`.
@@ -896,7 +896,7 @@ type Execution struct {
 	Instructions       *string            `json:"instructions"`
 	KeepOpen           bool               `json:"keepOpen"`
 
-	// Kind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+	// Kind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
 	// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
 	// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
@@ -917,8 +917,8 @@ type Execution struct {
 	// Example: {"ticket":"OPS-1234"}
 	Metadata Metadata `json:"metadata"`
 
-	// NextAttempt When the server goes on by itself with an execution that waits for nobody else. Null for one that does not wait so. Only
-	// `GET /executions/{id}` tells it; lists and other answers have null.
+	// NextAttempt When the server continues an execution that waits for nobody else. Null if the execution does not wait for that. Only
+	// `GET /executions/{id}` has it; it is null in lists and other answers.
 	NextAttempt *NextAttempt `json:"nextAttempt"`
 
 	// Output Null until the execution has ended.
@@ -961,7 +961,7 @@ type Execution struct {
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
-	// `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
+	// `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
 	// change again.
 	Status         ExecutionStatus `json:"status"`
 	SystemPrompt   *string         `json:"systemPrompt"`
@@ -985,7 +985,7 @@ type Execution struct {
 	WorkingDirectory string `json:"workingDirectory"`
 }
 
-// ExecutionKind What the execution is for; it decides what the agent is told and which tools it has. `agent` works on a prompt, by
+// ExecutionKind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
 // itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
 // `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
 // blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
@@ -1014,7 +1014,7 @@ type ExecutionRule = domain.RequestRule
 
 // ExecutionStatus `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 // open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
-// `interrupted` when somebody must choose how to go on. `completed`, `failed`, `cancelled` and `timedOut` never
+// `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
 // change again.
 type ExecutionStatus = domain.Status
 
@@ -1040,7 +1040,7 @@ type FeedPage struct {
 // FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 type FinishReason = domain.FinishReason
 
-// Generation Blocks that the agent has handed in at once.
+// Generation Blocks that the agent has submitted together.
 type Generation struct {
 	AcceptedBy *Actor          `json:"acceptedBy"`
 	Blocks     json.RawMessage `json:"blocks"`
@@ -1106,7 +1106,7 @@ type HealthStatus string
 
 // Index defines model for Index.
 type Index struct {
-	// Document Where this document lies.
+	// Document The path of this document.
 	//
 	// Example: /openapi.yaml
 	Document string       `json:"document"`
@@ -1162,7 +1162,7 @@ type Limits struct {
 
 // Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
 // `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
-// enough; and where it cannot be told whether the call is covered, it is asked about.
+// enough; and if it is unclear whether the rule covers the call, a person is asked.
 type Matcher = domain.Matcher
 
 // Memory defines model for Memory.
@@ -1232,13 +1232,13 @@ type NextAttempt struct {
 	// Example: 2026-07-01T08:00:00.123456Z
 	At Time `json:"at"`
 
-	// Reason `model`: a request to the model failed, and is repeated, as `model.retrying` told. `recovery`: the server that drove the execution is
-	// gone, and another one goes on with it after a delay.
+	// Reason `model`: a request to the model failed and is sent again, as `model.retrying` announced. `recovery`: the server that drove the execution is
+	// gone, and another one continues it after a delay.
 	Reason NextAttemptReason `json:"reason"`
 }
 
-// NextAttemptReason `model`: a request to the model failed, and is repeated, as `model.retrying` told. `recovery`: the server that drove the execution is
-// gone, and another one goes on with it after a delay.
+// NextAttemptReason `model`: a request to the model failed and is sent again, as `model.retrying` announced. `recovery`: the server that drove the execution is
+// gone, and another one continues it after a delay.
 type NextAttemptReason string
 
 // NextCursor Send it back as `cursor` for the next page; null on the last one.
@@ -1309,7 +1309,7 @@ type PermissionRule struct {
 
 	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
 	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
-	// enough; and where it cannot be told whether the call is covered, it is asked about.
+	// enough; and if it is unclear whether the rule covers the call, a person is asked.
 	Matcher   Matcher   `json:"matcher"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Scope     RuleScope `json:"scope"`
@@ -1384,7 +1384,7 @@ type Problem struct {
 	// | code | status | meaning |
 	// | --- | --- | --- |
 	// | `malformed` | 400 | not readable as what it should be |
-	// | `unauthenticated` | 401 | no key, or none that holds |
+	// | `unauthenticated` | 401 | no valid key |
 	// | `forbidden` | 403 | the key lacks the scope |
 	// | `foreignOrigin` | 403 | a web page of another origin sent it |
 	// | `featureDisabled` | 403 | the operator has switched it off |
@@ -1392,21 +1392,21 @@ type Problem struct {
 	// | `methodNotAllowed` | 405 | the route exists, the method does not |
 	// | `notAcceptable` | 406 | no representation that the client accepts |
 	// | `conflict` | 409 | contradicts the current state |
-	// | `stale` | 409 | the state moved on meanwhile: look again |
-	// | `alreadyDecided` | 409 | somebody else decided otherwise |
-	// | `argumentsHashDiffer` | 409 | what was approved is not what would run |
+	// | `stale` | 409 | the state has changed meanwhile: read it again |
+	// | `alreadyDecided` | 409 | another decision was made |
+	// | `argumentsHashDiffer` | 409 | the approved arguments are not those that would run |
 	// | `executionEnded` | 409 | the execution has ended |
-	// | `busy` | 409 | a turn runs and the prompt did not want to wait, or too many wait already |
-	// | `closed` | 409 | somebody has closed the execution: it takes no more prompts |
-	// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
+	// | `busy` | 409 | a turn runs and the prompt must not wait, or too many wait already |
+	// | `closed` | 409 | the execution is closed: it accepts no more prompts |
+	// | `notInterrupted` | 409 | the execution continues by itself: there is nothing to choose |
 	// | `idempotencyKeyReused` | 409 | the same key came with another body before |
 	// | `cursorBeyondHead` | 409 | the log is not that long |
-	// | `documentChanged` | 409 | the runbook is not what the blocks were written for any more |
-	// | `noGeneration` | 409 | no blocks wait for somebody, or not these |
-	// | `alreadyAnswered` | 409 | the client gave the call another answer before |
+	// | `documentChanged` | 409 | the blocks were written for another revision of the runbook |
+	// | `noGeneration` | 409 | no blocks can be edited or accepted, or not these |
+	// | `alreadyAnswered` | 409 | the call has another result already |
 	// | `approvalExpired` | 410 | nobody answered in time |
 	// | `approvalCancelled` | 410 | withdrawn: the execution ended first |
-	// | `toolCallEnded` | 410 | the call waits for its client no more |
+	// | `toolCallEnded` | 410 | the call no longer waits for its client |
 	// | `payloadTooLarge` | 413 | the body is over the limit |
 	// | `uriTooLong` | 414 | the request line is over the limit |
 	// | `unsupportedMedia` | 415 | the body is not plain JSON |
@@ -1417,12 +1417,12 @@ type Problem struct {
 	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 	// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
-	// | `notResumable` | 422 | the agent's session cannot be taken up |
-	// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
+	// | `notResumable` | 422 | the agent's session cannot be continued |
+	// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
-	// | `policyDenied` | 422 | the policy says no, also to edited arguments |
+	// | `policyDenied` | 422 | the policy denies it; this includes edited arguments |
 	// | `unknownSecret` | 422 | the registry does not have this secret |
-	// | `secretExposed` | 422 | the value of a secret stands where it cannot be masked |
+	// | `secretExposed` | 422 | the value of a secret is in a place where it cannot be masked |
 	// | `templateFailed` | 422 | a template cannot be rendered |
 	// | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
@@ -1476,7 +1476,7 @@ type Problem struct {
 // | code | status | meaning |
 // | --- | --- | --- |
 // | `malformed` | 400 | not readable as what it should be |
-// | `unauthenticated` | 401 | no key, or none that holds |
+// | `unauthenticated` | 401 | no valid key |
 // | `forbidden` | 403 | the key lacks the scope |
 // | `foreignOrigin` | 403 | a web page of another origin sent it |
 // | `featureDisabled` | 403 | the operator has switched it off |
@@ -1484,21 +1484,21 @@ type Problem struct {
 // | `methodNotAllowed` | 405 | the route exists, the method does not |
 // | `notAcceptable` | 406 | no representation that the client accepts |
 // | `conflict` | 409 | contradicts the current state |
-// | `stale` | 409 | the state moved on meanwhile: look again |
-// | `alreadyDecided` | 409 | somebody else decided otherwise |
-// | `argumentsHashDiffer` | 409 | what was approved is not what would run |
+// | `stale` | 409 | the state has changed meanwhile: read it again |
+// | `alreadyDecided` | 409 | another decision was made |
+// | `argumentsHashDiffer` | 409 | the approved arguments are not those that would run |
 // | `executionEnded` | 409 | the execution has ended |
-// | `busy` | 409 | a turn runs and the prompt did not want to wait, or too many wait already |
-// | `closed` | 409 | somebody has closed the execution: it takes no more prompts |
-// | `notInterrupted` | 409 | the execution goes on by itself: there is nothing to choose |
+// | `busy` | 409 | a turn runs and the prompt must not wait, or too many wait already |
+// | `closed` | 409 | the execution is closed: it accepts no more prompts |
+// | `notInterrupted` | 409 | the execution continues by itself: there is nothing to choose |
 // | `idempotencyKeyReused` | 409 | the same key came with another body before |
 // | `cursorBeyondHead` | 409 | the log is not that long |
-// | `documentChanged` | 409 | the runbook is not what the blocks were written for any more |
-// | `noGeneration` | 409 | no blocks wait for somebody, or not these |
-// | `alreadyAnswered` | 409 | the client gave the call another answer before |
+// | `documentChanged` | 409 | the blocks were written for another revision of the runbook |
+// | `noGeneration` | 409 | no blocks can be edited or accepted, or not these |
+// | `alreadyAnswered` | 409 | the call has another result already |
 // | `approvalExpired` | 410 | nobody answered in time |
 // | `approvalCancelled` | 410 | withdrawn: the execution ended first |
-// | `toolCallEnded` | 410 | the call waits for its client no more |
+// | `toolCallEnded` | 410 | the call no longer waits for its client |
 // | `payloadTooLarge` | 413 | the body is over the limit |
 // | `uriTooLong` | 414 | the request line is over the limit |
 // | `unsupportedMedia` | 415 | the body is not plain JSON |
@@ -1509,12 +1509,12 @@ type Problem struct {
 // | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 // | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server |
-// | `notResumable` | 422 | the agent's session cannot be taken up |
-// | `sandboxUnavailable` | 422 | nothing on the server can confine commands |
+// | `notResumable` | 422 | the agent's session cannot be continued |
+// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
-// | `policyDenied` | 422 | the policy says no, also to edited arguments |
+// | `policyDenied` | 422 | the policy denies it; this includes edited arguments |
 // | `unknownSecret` | 422 | the registry does not have this secret |
-// | `secretExposed` | 422 | the value of a secret stands where it cannot be masked |
+// | `secretExposed` | 422 | the value of a secret is in a place where it cannot be masked |
 // | `templateFailed` | 422 | a template cannot be rendered |
 // | `argumentsHashRequired` | 428 | approving needs the hash of what was shown |
 // | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
@@ -1614,26 +1614,26 @@ type RenderTemplate struct {
 type RenderedTemplate struct {
 	Text string `json:"text"`
 
-	// Variables What of the variables the template names, sorted.
+	// Variables The variables that the template names, sorted.
 	//
 	// Example: ["doc.named.query.output.rows"]
 	Variables []string `json:"variables"`
 }
 
-// Resolution What became of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
-// has not. Either is told the agent, which goes on. `retry`: it may be tried again; nothing runs by that, but a new
-// approval of kind `toolCall` is asked for, whatever the policy allows.
+// Resolution The outcome of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
+// has not. The agent gets either answer and continues. `retry`: the call may be tried again; this runs nothing, but asks for a new
+// approval of kind `toolCall`, whatever the policy allows.
 type Resolution = domain.Resolution
 
 // ResumeExecution defines model for ResumeExecution.
 type ResumeExecution struct {
-	// Mode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
+	// Mode `load`: the agent continues its session. `fresh`: a new session of the agent gets the turn's prompt
 	// again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
 	// generated blocks before, only the turn has, and the execution is `idle`.
 	Mode ResumeMode `json:"mode"`
 }
 
-// ResumeMode `load`: the agent takes up its session where it was. `fresh`: a new session of the agent gets the turn's prompt
+// ResumeMode `load`: the agent continues its session. `fresh`: a new session of the agent gets the turn's prompt
 // again. `retry`: the request to the model that failed is repeated; no tool call is. `fail`: the execution has failed; where it
 // generated blocks before, only the turn has, and the execution is `idle`.
 type ResumeMode = domain.ResumeMode
@@ -1722,7 +1722,7 @@ type ToolResult struct {
 	// Error In a sentence, for the model: why it could not be done.
 	Error *string `json:"error,omitempty"`
 
-	// Output What the model is told. A string as it is, any other value as its JSON text.
+	// Output The result for the model. A string as it is, any other value as its JSON text.
 	Output     json.RawMessage `json:"output,omitempty"`
 	ToolCallId string          `json:"toolCallId"`
 }
@@ -1747,7 +1747,7 @@ type Webhook struct {
 	CreatedBy   Actor  `json:"createdBy"`
 	Description string `json:"description"`
 
-	// DisabledAt Since when it is told nothing, because the target answered 410 Gone.
+	// DisabledAt Since when it gets no requests, because the target answered 410 Gone.
 	DisabledAt      *Time         `json:"disabledAt"`
 	DisabledBecause *string       `json:"disabledBecause"`
 	Id              string        `json:"id"`
@@ -1817,8 +1817,8 @@ type WebhookPage struct {
 // WebhookSecret `whsec_` and the base64 of 24 to 64 bytes. Left out, the server makes one.
 type WebhookSecret = string
 
-// WebhookType An event that webhooks are told of. `execution.interrupted` is an `execution.stateChanged` to `interrupted`: somebody must
-// choose how the execution goes on.
+// WebhookType An event that webhooks send. `execution.interrupted` is an `execution.stateChanged` to `interrupted`: somebody must
+// choose how the execution continues.
 type WebhookType = domain.EventType
 
 // WebhookWithSecret defines model for WebhookWithSecret.

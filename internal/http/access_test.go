@@ -21,7 +21,7 @@ func concrete(route string) (method, path string) {
 
 // TestScopes asks every route with every key of one scope: one opens it, and no other does.
 func TestScopes(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	tokens := map[keys.Scope]string{}
 	for _, scope := range keys.Scopes {
 		tokens[scope] = h.key("", string(scope))
@@ -52,7 +52,7 @@ func TestScopes(t *testing.T) {
 }
 
 func TestWhoCreatesMayNotSignOff(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, hash := h.pending(h.create("ask df"))
 	for _, scopes := range [][]string{
 		{"executions:write", "executions:read", "executions:cancel", "approvals:read"},
@@ -67,7 +67,7 @@ func TestWhoCreatesMayNotSignOff(t *testing.T) {
 }
 
 func TestWithoutAKeyThatHolds(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id, secret := strings.Split(h.token, "_")[1], strings.Split(h.token, "_")[2]
 	expired, _, err := keys.Create(t.Context(), h.store, keys.CreateParams{
 		Name: "ann", Scopes: everyScope(), Expires: new(time.Now().Add(50 * time.Millisecond)),
@@ -110,7 +110,7 @@ func TestWithoutAKeyThatHolds(t *testing.T) {
 
 // TestAnotherTenantsThingsDoNotExist compares the answers for unknown and foreign ids word by word.
 func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"tool":"write"}}`)
@@ -180,7 +180,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 }
 
 func TestForeignHostsAreMisdirected(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Hosts = []string{"signoff.example.org", "Runner:9000"} })
+	h := newTestServer(t, func(c *Config) { c.Hosts = []string{"signoff.example.org", "Runner:9000"} })
 	for host, opens := range map[string]bool{
 		"localhost": true, "localhost:1": true, "LOCALHOST:8080": true, "localhost.": true, "127.0.0.1": true,
 		"127.0.0.1:99": true, "127.1.2.3": true, "[::1]:8080": true, "[::1]": true, "[::ffff:127.0.0.1]": true,
@@ -212,7 +212,7 @@ func TestForeignHostsAreMisdirected(t *testing.T) {
 }
 
 func TestTheAddressThatWasDialledMayBeNamed(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for local, want := range map[string]bool{"10.1.2.3:8080": true, "[::ffff:10.1.2.3]:8080": true, "10.1.2.4:8080": false} {
 		r, err := http.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, address(local)), "GET", "/healthz", nil)
 		must(t, err)
@@ -229,7 +229,7 @@ func (a address) Network() string { return "tcp" }
 func (a address) String() string  { return string(a) }
 
 func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	self := h.url
 	_, port, _ := strings.Cut(strings.TrimPrefix(self, "http://"), ":")
 	for _, row := range []struct {
@@ -272,7 +272,7 @@ func TestPagesOfOtherOriginsAreRefused(t *testing.T) {
 
 // Unknown fields of bodies are refused by TestEveryRuleOfTheDocumentHoldsForBodies.
 func TestNoMassAssignment(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, header := range []string{"X-Tenant-Id", "X-Scopes", "X-Forwarded-User", "X-HTTP-Method-Override"} {
 		h.ask("GET", "/executions", "", header, "admin").want(200)
 	}

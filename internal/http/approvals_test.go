@@ -12,7 +12,7 @@ import (
 )
 
 func TestOneOf32RacingDecidersWins(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	won, lost := 0, 0
@@ -51,7 +51,7 @@ func TestOneOf32RacingDecidersWins(t *testing.T) {
 }
 
 func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	careful := h.key("", "approvals:decide")
@@ -69,7 +69,7 @@ func TestWhatWasNotSeenIsNotApproved(t *testing.T) {
 }
 
 func TestDenyEditAndRemember(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	path := "/approvals/" + approval
@@ -98,7 +98,7 @@ func TestDenyEditAndRemember(t *testing.T) {
 
 // TestOnlyALostCallIsResolved: how one is, see internal/approvals.
 func TestOnlyALostCallIsResolved(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, hash := h.pending(h.create("ask df"))
 	for body, pointer := range map[string]string{
 		`{"decision":"approve","resolution":"retry","argumentsHash":"` + hash + `"}`: "/resolution",
@@ -118,7 +118,7 @@ func TestOnlyALostCallIsResolved(t *testing.T) {
 }
 
 func TestTooLateIs410(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	body := `{"source":{"type":"internal"},"prompt":"ask df","approvalTimeoutSeconds":1}`
 	id := h.ask("POST", "/executions", body).want(201).text("id")
 	approval, hash := h.pending(id)
@@ -135,7 +135,7 @@ func TestTooLateIs410(t *testing.T) {
 }
 
 func TestTheInboxIsReadPageByPage(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for range 3 {
 		h.pending(h.create("ask df"))
 		time.Sleep(time.Millisecond)
@@ -151,7 +151,7 @@ const offered = `[{"optionId":"once","name":"Allow once","kind":"allow_once","_m
 	`{"optionId":"ever","name":"Always","kind":"allow_always"},{"optionId":"no","name":"Reject","kind":"reject_once"}]`
 
 func TestTheOptionsOfAnAgent(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("permit " + offered)
 	approval, hash := h.pending(id)
 	path := "/approvals/" + approval
@@ -207,7 +207,7 @@ func TestANoteOnlyWhereAnOptionIsRemembered(t *testing.T) {
 }
 
 func TestAQuestionIsAnsweredInItsForm(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const form = `{"message":"Which host?","schema":{"type":"object","properties":{"host":{"type":"string"}},"required":["host"]}}`
 	id := h.create("question " + form)
 	approval, hash := h.pending(id)

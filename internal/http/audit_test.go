@@ -20,7 +20,7 @@ func (a answer) actions() (actions []string) {
 
 // TestTheAuditTellsWhoDecided follows one call from its creation to its end.
 func TestTheAuditTellsWhoDecided(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	h.decide(approval, hash, `"decision":"approve","remember":"execution","reason":"Go on, `+canary+`."`).want(200)
@@ -52,7 +52,7 @@ func TestTheAuditTellsWhoDecided(t *testing.T) {
 }
 
 func TestTheAuditOutlivesItsExecution(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	h.decide(approval, hash, `"decision":"deny"`).want(200)
@@ -68,7 +68,7 @@ func TestTheAuditOutlivesItsExecution(t *testing.T) {
 }
 
 func TestTheAuditIsReadPageByPage(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for i := range 205 { // more than a page of any size has
 		must(t, h.store.AppendAudit(t.Context(), domain.DefaultTenant, domain.AuditRecord{
 			Action: fmt.Sprintf("test.%d", i%2), Channel: "cli", Subject: fmt.Sprint(i),

@@ -15,7 +15,7 @@ func aBlock(props string) string {
 }
 
 func TestABlockIsAnotherSpellingOfARequest(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	a := h.ask("POST", "/executions", `{"variables":{"log":"disk full"},"metadata":{"a":"b"},"block":{"id":"`+blockID+`","type":"agent","props":{
 		"name":"Analyze Logs","source":{"type":"acp","command":"mock","args":["--acp"],"env":{},"model":"m"},
 		"prompt":"say {{ log }}","systemPrompt":"Be concise.",
@@ -41,7 +41,7 @@ func TestABlockIsAnotherSpellingOfARequest(t *testing.T) {
 
 // TestASentenceNamesTheWholePlace: "block must be a UUID" says nothing about which of its fields is wrong.
 func TestASentenceNamesTheWholePlace(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for body, want := range map[string]string{
 		strings.Replace(aBlock(`"source":{"type":"internal"},"prompt":"x"`), `"id":"`, `"id":"x`, 1): "block/id must be a UUID.",
 		`{` + valid + `,"metadata":{"a b":"x"}}`:                                                     "metadata/a b must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -.",

@@ -26,7 +26,7 @@ func (k *taken) Start(
 
 func TestEarlierConversationsGoInFront(t *testing.T) {
 	k := &taken{}
-	h := newHouse(t, func(c *Config) { k.Sessions, c.Sessions = c.Sessions, k })
+	h := newTestServer(t, func(c *Config) { k.Sessions, c.Sessions = c.Sessions, k })
 	spoken := h.open("say one")
 	h.ask("POST", "/executions/"+spoken+"/prompts", `{"prompt":"say two"}`).want(202)
 	h.idle(spoken, 2)
@@ -60,7 +60,7 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 }
 
 func TestEarlierOutputsAreThereByName(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	first := h.create("say one")
 	h.ended(first)
 	block := h.ask("POST", "/executions", aBlock(`"name":"query","source":{"type":"internal"},"prompt":"say two"`)).want(201).text("id")
@@ -100,7 +100,7 @@ func TestEarlierOutputsAreThereByName(t *testing.T) {
 
 // TestWhatIsNotThereIsNotTakenOver: somebody else's execution is answered like none.
 func TestWhatIsNotThereIsNotTakenOver(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	foreign := h.ask("POST", "/executions", "{"+valid+"}", "Authorization", "Bearer "+h.key("acme", everyScope()...)).want(201).text("id")
 	for name, row := range map[string][2]string{
 		"context of somebody else": {`"contextFrom":["` + foreign + `"]`, "/contextFrom/0"},
@@ -113,7 +113,7 @@ func TestWhatIsNotThereIsNotTakenOver(t *testing.T) {
 
 // TestWhoMayOnlyCreateReadsNothing: what others said must not come out by way of a prompt.
 func TestWhoMayOnlyCreateReadsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("say one")
 	h.ended(id)
 	writer := "Bearer " + h.key("", "executions:write")

@@ -178,11 +178,11 @@ func (d described) Describe(request domain.Request, tool string, arguments json.
 	return d.registry.Describe(tool, arguments, request.WorkingDirectory)
 }
 
-func newJudgingHouse(t *testing.T) *house {
+func newJudgingServer(t *testing.T) *testServer {
 	t.Helper()
 	real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
-	return newAdmittingHouse(t, func(c *admission.Config) { c.Tools = real }, func(c *Config) {
-		desk := approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newHouse
+	return newTestServerWith(t, func(c *admission.Config) { c.Tools = real }, func(c *Config) {
+		desk := approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newTestServer
 		desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 		c.Approvals = desk
 	})
@@ -190,7 +190,7 @@ func newJudgingHouse(t *testing.T) *house {
 
 // TestThePagesClaimWhatThePolicyDoes: each claim stands in its page, and a dry run on a server answers accordingly.
 func TestThePagesClaimWhatThePolicyDoes(t *testing.T) {
-	h := newJudgingHouse(t)
+	h := newJudgingServer(t)
 	for _, c := range claims {
 		page := documentText(t, c.page)
 		if !strings.Contains(flat(page), flat(c.words)) {
@@ -312,7 +312,7 @@ func TestEveryRowOfTheNineStepsHappens(t *testing.T) {
 		"6 bashPolicy": {"rm x", bash("allow", "hitl", denying("^rm"))}, "7 capability": {"ls", all}, "8 capability": {"ls", ``},
 		"9 unattended": {"ls", `"policy":{"unattended":true}`},
 	}
-	h := newJudgingHouse(t)
+	h := newJudgingServer(t)
 	_, section, _ := strings.Cut(documentText(t, policyPage), "## The nine steps")
 	section, _, _ = strings.Cut(section, "###")
 	seen := map[string]bool{"1 brokenPolicy": true} // of what an older version stored; see approvals.TestTheNineSteps

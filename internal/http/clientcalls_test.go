@@ -13,7 +13,7 @@ import (
 )
 
 // inserting starts an execution whose agent has the client insert blocks, and returns its id when the call waits.
-func (h *house) inserting() string {
+func (h *testServer) inserting() string {
 	h.Helper()
 	body := `{"source":{"type":"internal"},"prompt":"insert b1","capabilities":{"write":"allow"},"clientTools":[` + aTool + `]}`
 	id := h.ask("POST", "/executions", body).want(201).text("id")
@@ -24,7 +24,7 @@ func (h *house) inserting() string {
 }
 
 func TestTheClientAnswersACall(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.inserting()
 	path := "/executions/" + id + "/tool-results"
 	waiting := h.ask("GET", "/executions/"+id, "").want(200)
@@ -53,7 +53,7 @@ func TestTheClientAnswersACall(t *testing.T) {
 
 // TestAnAssistantHasToolsOfTheClientUnasked: its calls wait visibly, though the request declares no tools.
 func TestAnAssistantHasToolsOfTheClientUnasked(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	var names []string
 	for _, tool := range tools.DocumentTools(nil) {
 		names = append(names, tool.Definition().Name)
@@ -77,7 +77,7 @@ func TestAnAssistantHasToolsOfTheClientUnasked(t *testing.T) {
 }
 
 func TestACallThatWaitsForNobodyAnyMore(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.inserting()
 	h.ask("POST", "/executions/"+id+"/cancel", "", "Prefer", "wait=30").want(200)
 	gone := h.ask("POST", "/executions/"+id+"/tool-results", `{"toolCallId":"c1","output":"x"}`).problem(410, domain.CodeCallEnded)
@@ -101,7 +101,7 @@ func (k *hears) AnswerClient(_ context.Context, _ domain.TenantID, id domain.Exe
 
 func TestWhatAnAnswerCanBe(t *testing.T) {
 	k := &hears{}
-	h := newHouse(t, func(c *Config) { k.Sessions, c.Sessions = c.Sessions, k })
+	h := newTestServer(t, func(c *Config) { k.Sessions, c.Sessions = c.Sessions, k })
 	path := "/executions/" + someID + "/tool-results"
 	for sent, want := range map[string]domain.ClientAnswer{
 		`"output":"two\nlines"`: {Output: "two\nlines"},

@@ -17,7 +17,7 @@ import (
 const browser = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
 
 func TestBrowsersGetTheConsole(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for accept, page := range map[string]bool{
 		browser: true, "text/html": true, "text/*": true, "application/json;q=0.9, text/html": true,
 		"": false, "*/*": false, "application/json": false, "application/json, text/html": false, "text/html;q=0.5, */*": false,
@@ -45,13 +45,13 @@ var consoleMedia = map[string]string{
 }
 
 // file is the address of a file of the console.
-func (h *house) file(name string) string {
+func (h *testServer) file(name string) string {
 	return console.Path + h.server.console.Release() + "/" + name
 }
 
 // TestTheConsoleIsServedAsItLies reads the folder: a file of a kind that is not embedded would be missing in the binary alone.
 func TestTheConsoleIsServedAsItLies(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	page := h.ask("GET", "/", "", "Accept", browser).want(200).header
 	entries, err := os.ReadDir(consoleFolder)
 	must(t, err)
@@ -87,13 +87,13 @@ func TestTheConsoleIsServedAsItLies(t *testing.T) {
 var ahead = regexp.MustCompile(`<link rel="modulepreload" href="([^"]*)">\n`)
 
 // written is what lies there, of what is served: the page without the release, and without the list of modules.
-func (h *house) written(served []byte) string {
+func (h *testServer) written(served []byte) string {
 	return strings.ReplaceAll(ahead.ReplaceAllString(string(served), ""), h.file(""), console.Path)
 }
 
 // TestThePageNamesAllModules: on a bad line each step from module to module takes as long as the module itself.
 func TestThePageNamesAllModules(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	var named []string
 	for _, found := range ahead.FindAllSubmatch(h.ask("GET", "/", "", "Accept", browser).want(200).body, -1) {
 		named = append(named, string(found[1]))
@@ -111,7 +111,7 @@ func TestThePageNamesAllModules(t *testing.T) {
 
 // TestTheConsolesPolicy: what the page must never be able to do is not a matter of taste.
 func TestTheConsolesPolicy(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	header := h.ask("GET", "/", "", "Accept", browser).want(200).header
 	policy := strings.Split(header.Get("Content-Security-Policy"), "; ")
 	for _, want := range []string{
@@ -138,7 +138,7 @@ func TestTheConsolesPolicy(t *testing.T) {
 }
 
 func TestTheConsoleHasNothingElse(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, name := range []string{
 		"none.js", "index.html", "main.ts", "main.js.map", "", ".", "..", "../console.go", "..%2fconsole.go", "..%2f..%2fguard.go", "%2e%2e%2fguard.go", "Main.js", "main.js%00",
 		"main%2ejs/x", "console/main.js", "main.js/", strings.Repeat("a", 200) + ".js",
@@ -159,7 +159,7 @@ func TestTheConsoleHasNothingElse(t *testing.T) {
 // TestABrowserKeepsFilesAndNotThePage: an upgraded server must not be shown with modules of the one before; and a telephone should
 // not ask for seventy files that it has.
 func TestABrowserKeepsFilesAndNotThePage(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const asked, kept = "no-cache", "public, max-age=31536000, immutable"
 	tags := map[string]string{}
 	for path, keep := range map[string]string{
@@ -190,7 +190,7 @@ func TestABrowserKeepsFilesAndNotThePage(t *testing.T) {
 
 // TestAPersonComesFromAnotherSite: a link in a mail opens the page, and nothing else gets in from there.
 func TestAPersonComesFromAnotherSite(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	link := []string{"Accept", browser, "Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document", "Sec-Fetch-User", "?1"}
 	h.ask("GET", "/", "", link...).want(200)
 	for name, test := range map[string]struct {
@@ -220,7 +220,7 @@ func TestAPersonComesFromAnotherSite(t *testing.T) {
 
 // TestTheConsolesOwnRequestsPass: as browsers send them from the page.
 func TestTheConsolesOwnRequestsPass(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	own := []string{"Sec-Fetch-Site", "same-origin", "Sec-Fetch-Mode", "cors", "Sec-Fetch-Dest", "empty", "Accept", typeJSON}

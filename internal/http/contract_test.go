@@ -65,7 +65,7 @@ func nameExecutions(schemas openapi3.Schemas) {
 }
 
 // check holds an answer against the document.
-func check(h *house, r *http.Request, a answer) {
+func check(h *testServer, r *http.Request, a answer) {
 	h.Helper()
 	keep := "no-store"
 	if a.header.Get("ETag") != "" && (r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, "/console/")) {
@@ -108,7 +108,7 @@ func check(h *house, r *http.Request, a answer) {
 	}
 }
 
-func checkProblem(h *house, r *http.Request, a answer) {
+func checkProblem(h *testServer, r *http.Request, a answer) {
 	h.Helper()
 	if a.header.Get("Content-Type") != "application/problem+json" {
 		h.Errorf("%s %s: %d is %q: %s", r.Method, r.URL.Path, a.status, a.header.Get("Content-Type"), a.body)
@@ -162,7 +162,7 @@ func checkFrame(t testing.TB, f frame) {
 }
 
 func TestRouterAndDocumentAgreeInBothDirections(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	routed := map[string]bool{}
 	must(t, chi.Walk(h.server.router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routed[method+" "+route] = true

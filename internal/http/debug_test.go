@@ -6,7 +6,7 @@ import (
 )
 
 func TestTheDebugFeedIsReadPageByPage(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock"},"prompt":"trace","debug":true}`).want(201).text("id")
 	h.ended(id)
 	feed := "/executions/" + id + "/debug"
@@ -39,7 +39,7 @@ func TestTheDebugFeedIsReadPageByPage(t *testing.T) {
 }
 
 func TestWithoutDebugTheFeedIsEmpty(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("trace")
 	h.ended(id)
 	if a := h.ask("GET", "/executions/"+id+"/debug", "").want(200); a.count("items") != 0 || a.get("nextCursor") != nil {

@@ -198,7 +198,7 @@ func bodies(t testing.TB, do func(method, path string, schema *openapi3.Schema))
 
 // TestEveryRuleOfTheDocumentHoldsForBodies breaks each rule of each field of each body, one at a time.
 func TestEveryRuleOfTheDocumentHoldsForBodies(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	tried := map[string]int{}
 	bodies(t, func(method, path string, schema *openapi3.Schema) {
 		fits := domain.Encode(sample(schema))
@@ -233,7 +233,7 @@ func TestEveryRuleOfTheDocumentHoldsForBodies(t *testing.T) {
 
 // TestEveryRuleOfTheDocumentHoldsForParameters breaks each rule of each parameter, one at a time. A cursor is malformed, all else is invalid.
 func TestEveryRuleOfTheDocumentHoldsForParameters(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	document, err := openapi3.NewLoader().LoadFromData(api.Requests)
 	must(t, err)
 	for pattern, item := range document.Paths.Map() {

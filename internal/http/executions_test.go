@@ -22,7 +22,7 @@ import (
 )
 
 func TestCreateFollowApproveFinish(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	created := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"ask df -h","metadata":{"ticket":"OPS-1"}}`).want(201)
 	id := created.text("id")
 	if created.header.Get("Location") != "/executions/"+id || created.text("source", "model") != "demo" ||
@@ -77,7 +77,7 @@ func TestCreateFollowApproveFinish(t *testing.T) {
 }
 
 func TestPreferWaitAndLongPollStayForTheEnd(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	body := `{"source":{"type":"internal","model":"demo"},"messages":[{"role":"user","content":"say hello"}]}`
 	a := h.ask("POST", "/executions", body, "Prefer", "respond-async, wait=30").want(201)
 	if a.text("status") != "completed" || a.header.Get("Preference-Applied") != "wait=30" || a.text("output", "text") != "done: hello" {
@@ -100,7 +100,7 @@ func TestPreferWaitAndLongPollStayForTheEnd(t *testing.T) {
 }
 
 func TestIdempotencyKeys(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const body = `{"source":{"type":"internal"},"prompt":"say hello"}`
 	ids := map[string]int{}
 	var replays int
@@ -131,7 +131,7 @@ func TestIdempotencyKeys(t *testing.T) {
 }
 
 func TestListsAreComplete(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	var want []string
 	for i := range 5 {
 		want = append([]string{h.create(fmt.Sprintf("say %d", i))}, want...)
@@ -167,7 +167,7 @@ func TestListsAreComplete(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hang")
 	a := h.ask("POST", "/executions/"+id+"/cancel", `{"reason":"wrong ticket"}`, "Prefer", "wait=30").want(200)
 	if a.text("status") != "cancelled" || a.text("output", "finishReason") != "cancelled" {
@@ -189,7 +189,7 @@ func TestCancel(t *testing.T) {
 
 // An end that was asked for is answered at once with the execution as it is; with a preference the answer waits for it.
 func TestEndsAreWaitedForOnlyWhereThatIsPreferred(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask inner")
 	h.pending(id)
 	for range 2 {
@@ -215,7 +215,7 @@ func TestEndsAreWaitedForOnlyWhereThatIsPreferred(t *testing.T) {
 
 // Who waits for an end is told when it became another one.
 func TestWaitingForAnEndThatBecomesAnother(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask inner")
 	h.pending(id)
 	told := make(chan answer)
@@ -226,35 +226,26 @@ func TestWaitingForAnEndThatBecomesAnother(t *testing.T) {
 	}
 }
 
-// stubborn does not stop, or breaks.
-type stubborn struct {
+// failing fails to cancel, or panics.
+type failing struct {
 	Sessions
-	execution domain.Execution
-	err       error
+	err error
 }
 
-func (s *stubborn) Cancel(context.Context, domain.TenantID, domain.ExecutionID, string, domain.Actor) (domain.Execution, error) {
+func (s *failing) Cancel(context.Context, domain.TenantID, domain.ExecutionID, string, domain.Actor) (domain.Execution, error) {
 	if s.err == errPanic { //nolint:errorlint // a value of this test
 		panic("secret-value-in-panic")
 	}
-	return s.execution, s.err
+	return domain.Execution{}, s.err
 }
 
 var errPanic = errors.New("panic")
 
-func TestACancellationThatTakesLongerIs202(t *testing.T) {
-	s := &stubborn{execution: domain.Execution{ID: someID, Status: domain.StatusStreaming, Request: domain.Request{
-		Source: domain.Source{Type: domain.SourceInternal}, Capabilities: domain.DefaultCapabilities,
-	}}}
-	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
-	h.ask("POST", "/executions/"+someID+"/cancel", "").want(202)
-}
-
 const someID = "0197c4d2-7f00-7a31-9d2c-3b6f0e5a1c11"
 
 func TestWhatBreaksInsideIsNotTold(t *testing.T) {
-	s := &stubborn{}
-	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+	s := &failing{}
+	h := newTestServer(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
 	for _, row := range []struct {
 		err    error
 		status int
@@ -283,7 +274,7 @@ func TestWhatBreaksInsideIsNotTold(t *testing.T) {
 }
 
 func TestDeleteTakesEverythingAlong(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	stream := h.follow(id)
@@ -311,7 +302,7 @@ func TestDeleteTakesEverythingAlong(t *testing.T) {
 // TestDeleteWaitsWhereItIsAskedTo: 204 says that nothing is left, 202 that it goes on; until it is over, to delete again says the same.
 func TestDeleteWaitsWhereItIsAskedTo(t *testing.T) {
 	busy := &busySessions{}
-	h := newHouse(t, func(c *Config) { busy.Sessions, c.Sessions = c.Sessions, busy })
+	h := newTestServer(t, func(c *Config) { busy.Sessions, c.Sessions = c.Sessions, busy })
 	id := h.create("ask df")
 	h.pending(id)
 	path := "/executions/" + id
@@ -351,7 +342,7 @@ func (s *busySessions) AwaitRemoval(ctx context.Context, id domain.ExecutionID, 
 }
 
 func TestWorkingDirectory(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	must(t, os.Mkdir(filepath.Join(h.root, "runbooks"), 0o755))
 	must(t, os.Symlink("/etc", filepath.Join(h.root, "escape")))
 	a := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"say x","workingDirectory":"runbooks"}`).want(201)
@@ -368,7 +359,7 @@ func TestWorkingDirectory(t *testing.T) {
 }
 
 func TestNothingIsHalfCreated(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range badCreates() {
 		h.ask("POST", "/executions", row.body)
 	}
@@ -378,7 +369,7 @@ func TestNothingIsHalfCreated(t *testing.T) {
 }
 
 func TestRegistriesAndOperations(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	if a := h.ask("GET", "/agents", "").want(200); a.text("items", "0", "name") != "internal" || a.get("items", "0", "available") != true {
 		t.Errorf("%s", a.body)
 	}
@@ -433,8 +424,8 @@ func TestRegistriesAndOperations(t *testing.T) {
 }
 
 func TestAnEmptyRegistryAndADeadDatabase(t *testing.T) {
-	h := newAdmittingHouse(t, func(c *admission.Config) { c.Models = admissiontest.Models{} },
-		func(c *Config) { c.Models, c.Reader = shelf{}, dead{c.Reader} })
+	h := newTestServerWith(t, func(c *admission.Config) { c.Models = admissiontest.Models{} },
+		func(c *Config) { c.Models, c.Reader = modelRegistry{}, dead{c.Reader} })
 	if a := h.ask("GET", "/agents", "").want(200); a.get("items", "0", "available") != false || a.get("items", "0", "defaultModel") != nil {
 		t.Errorf("%s", a.body)
 	}
@@ -453,7 +444,7 @@ func (dead) Executions(context.Context, domain.TenantID, store.ExecutionFilter) 
 }
 
 func TestTheAccessLogHasNoSecretsAndNoBodies(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("say hush-hush")
 	h.ended(id)
 	logs := h.logs.String()
@@ -470,7 +461,7 @@ func TestTheAccessLogHasNoSecretsAndNoBodies(t *testing.T) {
 }
 
 func TestAClientThatGoesAwayCancelsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hang")
 	stream := h.follow(id)
 	stream.next()
@@ -488,7 +479,7 @@ func TestAClientThatGoesAwayCancelsNothing(t *testing.T) {
 }
 
 func TestAListShortensWhatWasAnswered(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("say " + strings.Repeat("a", domain.EndedTextBytes+1))
 	whole := h.ended(id)
 	if len(whole.text("output", "text")) <= domain.EndedTextBytes || whole.get("output", "truncated") != false {
@@ -502,7 +493,7 @@ func TestAListShortensWhatWasAnswered(t *testing.T) {
 
 // TestASecretIsNoIdempotencyKey: a key counts letter by letter, so it would be kept unmasked.
 func TestASecretIsNoIdempotencyKey(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.open("say one")
 	for path, body := range map[string]string{
 		"/executions": `{` + valid + `}`, "/executions/" + id + "/prompts": `{"prompt":"x"}`,
@@ -542,7 +533,7 @@ func (s silent) Cancel(ctx context.Context, _ domain.TenantID, _ domain.Executio
 }
 
 func TestAFullDiskIsNotReady(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Sessions = silent{Sessions: c.Sessions} })
+	h := newTestServer(t, func(c *Config) { c.Sessions = silent{Sessions: c.Sessions} })
 	h.ask("GET", "/readyz", "").problem(503, domain.CodeStorage)
 	h.ask("GET", "/healthz", "").want(200)
 }
@@ -550,7 +541,7 @@ func TestAFullDiskIsNotReady(t *testing.T) {
 // A client that is done with sending still reads. An answer that nobody has written must not look like a 200 to it.
 func TestWhoOnlyStopsSendingGetsNoEmptyAnswer(t *testing.T) {
 	s := silent{heard: make(chan struct{})}
-	h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+	h := newTestServer(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
 	host := strings.TrimPrefix(h.url, "http://")
 	conn, err := net.Dial("tcp", host)
 	must(t, err)

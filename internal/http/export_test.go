@@ -24,7 +24,7 @@ type exported struct {
 }
 
 // export reads an export, and holds each line against the document and the last one against all.
-func (h *house) export(id string, extra ...string) exported {
+func (h *testServer) export(id string, extra ...string) exported {
 	h.Helper()
 	a := h.ask("GET", "/executions/"+id+"/export", "", extra...).want(200)
 	if a.header.Get("Content-Type") != "application/x-ndjson" ||
@@ -47,7 +47,7 @@ func (h *house) export(id string, extra ...string) exported {
 	return out
 }
 
-func (h *house) whole(body []byte, e exported) {
+func (h *testServer) whole(body []byte, e exported) {
 	h.Helper()
 	end := e.lines[len(e.lines)-1]
 	before := body[:bytes.LastIndexByte(body[:len(body)-1], '\n')+1]
@@ -73,7 +73,7 @@ func (e exported) events() (events []any) {
 }
 
 // all reads the log in pages.
-func (h *house) all(id string) (events []any) {
+func (h *testServer) all(id string) (events []any) {
 	h.Helper()
 	for after := "0"; ; {
 		page := h.ask("GET", "/executions/"+id+"/events?limit=1000&after="+after, "", "Accept", typeJSON).want(200)
@@ -86,7 +86,7 @@ func (h *house) all(id string) (events []any) {
 }
 
 func TestExport(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df", "Idempotency-Key", "k")
 	approval, _ := h.pending(id)
 	live := h.export(id)
@@ -111,7 +111,7 @@ func TestExport(t *testing.T) {
 
 // What there are many of is read in pages, and nothing is left out between two.
 func TestExportOfMuch(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create(fmt.Sprintf("many %d", 2*exportEvents))
 	h.ended(id)
 	if diff := cmp.Diff(h.all(id), h.export(id).events()); diff != "" {
@@ -135,7 +135,7 @@ func TestExportOfMuch(t *testing.T) {
 
 // An export shows to a key what the other routes show to it, and says what it left out.
 func TestExportNeedsItsScopes(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	h.pending(id)
 	for _, test := range []struct {
@@ -173,7 +173,7 @@ func (disturbed) EventPage(context.Context, domain.ExecutionID, int64, int, int)
 
 // Nobody takes a half for the whole: the connection breaks.
 func TestExportThatBreaksOff(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Reader = disturbed{c.Reader} })
+	h := newTestServer(t, func(c *Config) { c.Reader = disturbed{c.Reader} })
 	id := h.create("x")
 	h.ended(id)
 	response, err := client.Do(h.request(http.MethodGet, "/executions/"+id+"/export", ""))
@@ -187,7 +187,7 @@ func TestExportThatBreaksOff(t *testing.T) {
 }
 
 func TestRetentionDays(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for said, want := range map[string]any{"": nil, `"retentionDays":null,`: nil, `"retentionDays":0,`: 0.0, `"retentionDays":3650,`: 3650.0} {
 		created := h.ask("POST", "/executions", `{`+said+`"source":{"type":"internal"},"prompt":"x"}`).want(201)
 		if got := h.ask("GET", "/executions/"+created.text("id"), "").want(200).get("retentionDays"); got != want || created.get("retentionDays") != want {

@@ -3,9 +3,7 @@ package http
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -67,7 +65,7 @@ func (l *listener) tells() (happening, frame) {
 }
 
 // history reads a merged stream up to where live begins.
-func (h *house) history(path string, extra ...string) (all []happening, frames []frame) {
+func (h *testServer) history(path string, extra ...string) (all []happening, frames []frame) {
 	h.Helper()
 	l := h.followURL(path, extra...)
 	defer l.close()
@@ -81,7 +79,7 @@ func (h *house) history(path string, extra ...string) (all []happening, frames [
 }
 
 func TestTheMergedStreamHasTheEventsOfAll(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	want := map[string]string{}
 	for i := range 5 {
 		id := h.create(fmt.Sprintf("many %d", 10+20*i))
@@ -134,7 +132,7 @@ func TestTheMergedStreamHasTheEventsOfAll(t *testing.T) {
 }
 
 func TestTheMergedStreamGoesOnLive(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	old := h.create("say x")
 	h.ended(old)
 	stream := h.followURL("/events?from=now")
@@ -159,7 +157,7 @@ func TestTheMergedStreamGoesOnLive(t *testing.T) {
 }
 
 func TestPagesOfTheMergedStream(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	if a := h.ask("GET", "/events", "", "Accept", typeJSON).want(200); a.count("items") != 0 || a.get("cursor") != nil || a.get("nextCursor") != nil {
 		t.Errorf("%s", a.body)
 	}
@@ -199,7 +197,7 @@ func TestPagesOfTheMergedStream(t *testing.T) {
 }
 
 func TestTheMergedStreamIsTheTenants(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	h.ended(h.create("say x"))
 	_, frames := h.history("/events")
 	stranger := []string{"Authorization", "Bearer " + h.key("acme", everyScope()...)}
@@ -219,7 +217,7 @@ func TestTheMergedStreamIsTheTenants(t *testing.T) {
 }
 
 func TestTheMergedStreamRefuses(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.MaxStreams = 1 })
+	h := newTestServer(t, func(c *Config) { c.MaxStreams = 1 })
 	h.ended(h.create("say x"))
 	for _, path := range []string{"/events?after=7", "/events?after=MS4xLjEuMQ%3D%3D", "/events?after=Mi4xLjEuMQ"} {
 		h.ask("GET", path, "").problem(400, domain.CodeMalformed)
@@ -236,26 +234,6 @@ func TestTheMergedStreamRefuses(t *testing.T) {
 	h.ask("GET", "/events", "", "Accept", typeJSON).want(200)
 	stream.close()
 	eventually(t, "the place is free", func() bool { return h.streams() == 0 })
-}
-
-func TestDrainEndsTheMergedStream(t *testing.T) {
-	h := newHouse(t)
-	stream := h.followURL("/events")
-	stream.tells()
-	h.server.Drain()
-	var last []frame
-	for {
-		frame, err := stream.parser.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		must(t, err)
-		last = append(last, frame)
-	}
-	stream.close()
-	if len(last) != 2 || last[0].retry == "" || !strings.Contains(last[1].comment, "reconnect") {
-		t.Errorf("the stream ends with %v", last)
-	}
 }
 
 const openFeed = "GET /events HTTP/1.0\nHost: localhost\nAuthorization: Bearer x\n\n"
@@ -282,18 +260,6 @@ func TestTheMergedStreamStaysOpen(t *testing.T) {
 			t.Errorf("without a key: %q", got)
 		}
 		connection.Close()
-	})
-}
-
-func TestAClientThatDoesNotReadTheMergedStreamIsCut(t *testing.T) {
-	inBubble(t, func(b *bubble) {
-		slow := b.send(openFeed)
-		b.say("one")
-		time.Sleep(stream.FrameTimeout + time.Second)
-		if got := b.streams(); got != 0 {
-			t.Errorf("%d streams after the deadline", got)
-		}
-		slow.Close()
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // serve sends a request to the handler itself, without a connection, and holds the answer against the document.
-func (h *house) serve(method, target string, body []byte, extra ...string) answer {
+func (h *testServer) serve(method, target string, body []byte, extra ...string) answer {
 	h.Helper()
 	r := httptest.NewRequest(method, "http://localhost/", bytes.NewReader(body))
 	path, query, _ := strings.Cut(target, "?")
@@ -52,15 +52,15 @@ func noFault(t *testing.T, a answer) {
 	}
 }
 
-// fuzzed lends a house to the calls of a fuzz target, each with its own t.
-func fuzzed(h *house, t *testing.T) *house {
+// fuzzed lends a server to the calls of a fuzz target, each with its own t.
+func fuzzed(h *testServer, t *testing.T) *testServer {
 	borrowed := *h
 	borrowed.TB = t
 	return &borrowed
 }
 
 func FuzzJSONBody(f *testing.F) {
-	h := newHouse(f, func(c *Config) { c.Sessions = idle{} })
+	h := newTestServer(f, func(c *Config) { c.Sessions = idle{} })
 	for _, row := range badCreates() {
 		if len(row.body) < 500 {
 			f.Add([]byte(row.body))
@@ -159,7 +159,7 @@ func checkFrameLoosely(t *testing.T, f frame, event domain.Event) {
 }
 
 func FuzzCursor(f *testing.F) {
-	h := newHouse(f)
+	h := newTestServer(f)
 	h.rule(`{"scope":"global","effect":"allow","matcher":{"tool":"bash"}}`)
 	for _, seed := range []string{
 		"", "abc", "YXBwcm92YWxzOjE6YQ", base64.RawURLEncoding.EncodeToString([]byte("executions:1:a")),
@@ -187,7 +187,7 @@ func FuzzCursor(f *testing.F) {
 }
 
 func FuzzLastEventID(f *testing.F) {
-	h := newHouse(f)
+	h := newTestServer(f)
 	id := h.create("say x")
 	h.ended(id)
 	for _, seed := range []string{"", "0", "1", "-1", "00000001", "999999999999999999", "9999999999999999999", "1e3", " 1", "1\x00", "١", "1,2"} {

@@ -9,7 +9,7 @@ import (
 )
 
 // generated starts a generation, and returns its id when its first blocks are there.
-func (h *house) generated(more ...string) string {
+func (h *testServer) generated(more ...string) string {
 	h.Helper()
 	id := h.ask("POST", "/executions", aGeneration(`blocks [{\"type\":\"script\",\"props\":{\"code\":\"df\"}}]`, more...)).want(201).text("id")
 	h.idle(id, 1)
@@ -17,7 +17,7 @@ func (h *house) generated(more ...string) string {
 }
 
 func TestGenerateEditAccept(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.generated(`"insertAfter":"b3","runbookId":"disks"`)
 	path := "/executions/" + id + "/generation"
 	first := h.ask("GET", path, "").want(200)
@@ -75,7 +75,7 @@ func TestGenerateEditAccept(t *testing.T) {
 
 // TestAnEditKeepsThePlace: blocks for a place that the document no longer has could be accepted, and put nowhere.
 func TestAnEditKeepsThePlace(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	path := "/executions/" + h.generated(`"insertAfter":"b3"`) + "/generation/edits"
 	gone := badInput{"the place is gone", `{"text":"x","document":{"blocks":[{"id":"b1"},{"id":"b2","children":[{"id":"b4"}]}]}}`, 422, domain.CodeInvalid, "/document/blocks"}
 	h.wrong(gone, h.ask("POST", path, gone.body))
@@ -87,7 +87,7 @@ func TestAnEditKeepsThePlace(t *testing.T) {
 }
 
 func TestBlocksWithoutARevisionNeedNone(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	body := `{` + generation + `,"prompt":"blocks [{\"type\":\"script\",\"props\":{\"code\":\"df\"}}]","document":{"blocks":[]},` + aBlockType + `}`
 	id := h.ask("POST", "/executions", body).want(201).text("id")
 	h.idle(id, 1)
@@ -101,7 +101,7 @@ func TestBlocksWithoutARevisionNeedNone(t *testing.T) {
 }
 
 func TestWithoutBlocksThereIsNothingToAccept(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.open("say one")
 	path := "/executions/" + id + "/generation"
 	history := h.ask("GET", path, "").want(200)
@@ -131,7 +131,7 @@ func (busy) Accept(context.Context, domain.TenantID, domain.ExecutionID, store.A
 }
 
 func TestConflictsOverBlocksShowWhatThereIs(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.Sessions = busy{c.Sessions} })
+	h := newTestServer(t, func(c *Config) { c.Sessions = busy{c.Sessions} })
 	id := h.generated()
 	for route, body := range map[string]string{"edits": `{"text":"x"}`, "accept": `{"generation":1,"documentRevision":"12"}`} {
 		a := h.ask("POST", "/executions/"+id+"/generation/"+route, body).problem(409, domain.CodeBusy)

@@ -8,7 +8,7 @@ import (
 )
 
 func TestHeadIsGetWithoutABody(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	live, ended := h.open("stay"), h.create("say hello")
 	h.ended(ended)
 	for _, path := range []string{
@@ -39,7 +39,7 @@ func TestHeadIsGetWithoutABody(t *testing.T) {
 }
 
 // head is what comes before the body, which is not waited for.
-func (h *house) head(method, path string) *http.Response {
+func (h *testServer) head(method, path string) *http.Response {
 	h.Helper()
 	response, err := client.Do(h.request(method, path, ""))
 	must(h, err)

@@ -81,7 +81,7 @@ func badCreates() []badInput {
 }
 
 func TestBadBodies(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range badCreates() {
 		a := h.ask("POST", "/executions", row.body)
 		h.wrong(row, a)
@@ -94,7 +94,7 @@ func TestBadBodies(t *testing.T) {
 // TestWhatAdmissionRefusesIsAProblem: each code of a registry has its status, and the pointer comes through. What is refused is proved in the
 // package admission.
 func TestWhatAdmissionRefusesIsAProblem(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range []badInput{
 		{"a contradiction", `{"source":{"type":"internal","mode":"ask"},"prompt":"x"}`, 422, domain.CodeInvalid, "/source/mode"},
 		{"an unknown agent", `{"source":{"type":"acp","command":"/bin/sh"},"prompt":"x"}`, 422, domain.CodeUnknownAgent, "/source/command"},
@@ -114,7 +114,7 @@ func TestWhatAdmissionRefusesIsAProblem(t *testing.T) {
 	}
 }
 
-func (h *house) wrong(row badInput, a answer) {
+func (h *testServer) wrong(row badInput, a answer) {
 	h.Helper()
 	code, pointer := "", ""
 	if a.status >= 400 {
@@ -132,7 +132,7 @@ func (h *house) wrong(row badInput, a answer) {
 }
 
 func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	a := h.ask("POST", "/executions", `{"prompt":1,"maxIterations":0,"capabilities":{"read":"x"},"foo":1}`).problem(422, domain.CodeInvalid)
 	var pointers []string
 	for i := range a.count("errors") {
@@ -153,7 +153,7 @@ func TestEveryWrongPartIsToldAtOnce(t *testing.T) {
 
 // TestWhatIsWrongIsSaid: a client reads the message where the pointer is not enough.
 func TestWhatIsWrongIsSaid(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for fields, want := range map[string]string{
 		`"maxIterations":0`:                                   "must be between 1 and 500",
 		`"budget":{"cost":0}`:                                 "must be more than 0",
@@ -173,7 +173,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 
 // TestProblemsHoldNoSecrets sends one wherever a message might repeat it, also where it would be cut in half.
 func TestProblemsHoldNoSecrets(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, _ := h.pending(h.create("ask df"))
 	for _, row := range []struct{ method, path, body string }{
 		{"POST", "/executions", `{` + valid + `,"` + canary + `":1}`},
@@ -199,7 +199,7 @@ func TestProblemsHoldNoSecrets(t *testing.T) {
 // TestEqualBodiesAreOneRequestAlsoWithSecrets: what is masked counts as it was sent, or two requests with two secrets
 // would be one.
 func TestEqualBodiesAreOneRequestAlsoWithSecrets(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	body := `{"source":{"type":"internal"},"prompt":"say ` + canary + `"}`
 	first := h.ask("POST", "/executions", body, "Idempotency-Key", "k").want(201)
 	again := h.ask("POST", "/executions", body, "Idempotency-Key", "k").want(201)
@@ -211,7 +211,7 @@ func TestEqualBodiesAreOneRequestAlsoWithSecrets(t *testing.T) {
 }
 
 func TestBadDecisions(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, _ := h.pending(h.create("ask df"))
 	for _, row := range []badInput{
 		{"no decision", `{}`, 422, domain.CodeInvalid, "/decision"},
@@ -236,7 +236,7 @@ func TestBadDecisions(t *testing.T) {
 }
 
 func TestBadRequestsAroundTheBody(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const body = "{" + valid + "}"
 	ended := h.create("say x")
 	last := h.ended(ended).get("lastSeq").(float64)
@@ -315,7 +315,7 @@ func TestBadRequestsAroundTheBody(t *testing.T) {
 }
 
 func TestAChunkedBodyIsBoundedToo(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range []struct {
 		method, path, body string
 		status             int
@@ -339,7 +339,7 @@ func TestAChunkedBodyIsBoundedToo(t *testing.T) {
 }
 
 func TestABodyThatBreaksOff(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	connection := h.dial()
 	fmt.Fprintf(connection, "POST /executions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n"+
 		"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"pro\r\nzz\r\n", h.token)

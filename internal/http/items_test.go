@@ -12,7 +12,7 @@ import (
 )
 
 func TestTheConversationIsMadeOfTheLog(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df <b>")
 	approval, hash := h.pending(id)
 	h.ask("POST", "/approvals/"+approval, `{"decision":"approve","argumentsHash":"`+hash+`"}`).want(200)
@@ -45,7 +45,7 @@ func TestTheConversationIsMadeOfTheLog(t *testing.T) {
 
 // TestALongLogIsReadInPieces has more events than one reading gives.
 func TestALongLogIsReadInPieces(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("many 600")
 	last := h.ended(id).get("lastSeq").(float64)
 	if last <= exportEvents {
@@ -63,7 +63,7 @@ func TestALongLogIsReadInPieces(t *testing.T) {
 }
 
 func TestTheConversationComesInPages(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("many 110")
 	h.ended(id)
 	path := "/executions/" + id + "/items"
@@ -117,7 +117,7 @@ func TestAPageOfAConversationIsBounded(t *testing.T) {
 }
 
 func TestTheConversationOfSomebodyElse(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	h.ask("GET", "/executions/"+someID+"/items", "").want(404)
 	h.ask("GET", "/executions/"+someID+"/generation", "").want(404)
 }

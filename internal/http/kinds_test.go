@@ -40,8 +40,8 @@ func clientTools(tools ...string) string {
 func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
 	models, err := llm.NewRegistry(llm.Config{Models: map[string]llm.Model{"demo": {Provider: "demo"}}, Default: "demo"}, tools.NewRegistry())
 	must(t, err)
-	h := newHouse(t, func(c *Config) {
-		c.Approvals = approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newHouse
+	h := newTestServer(t, func(c *Config) {
+		c.Approvals = approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), ofTheScript{models}) //nolint:forcetypeassert // see newTestServer
 	})
 	const own = `{"name":"insert_blocks","description":"Inserts blocks.","class":"write","schema":{"type":"object",` +
 		`"required":["after"],"additionalProperties":false,"properties":{"after":{"type":"string","pattern":"^b[0-9]$"}}}}`
@@ -73,7 +73,7 @@ func (o ofTheScript) Describe(request domain.Request, tool string, arguments jso
 
 // TestASecretThatCannotBeMasked is an input like any other: 422, and not a bug of ours.
 func TestASecretThatCannotBeMasked(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	h.ask("POST", "/executions", "{"+valid+`,"blockTypes":[{"type":"a","docs":"`+canary+`"}],"document":{"blocks":[{"x":"`+canary+`"}]}}`).want(201)
 	for _, field := range []string{`"runbookId":"` + canary + `"`, aDocument + `,"insertAfter":"b1","defaultShell":"` + canary + `"`} {
 		h.ask("POST", "/executions", "{"+valid+","+field+"}").problem(422, domain.CodeSecretExposed)
@@ -81,7 +81,7 @@ func TestASecretThatCannotBeMasked(t *testing.T) {
 }
 
 func TestTheGenerationOfBlocksCanBeSwitchedOff(t *testing.T) {
-	h := newAdmittingHouse(t, func(c *admission.Config) { c.Settings.BlockGenerationOff = true })
+	h := newTestServerWith(t, func(c *admission.Config) { c.Settings.BlockGenerationOff = true })
 	h.ask("POST", "/executions", aGeneration("x")).problem(403, domain.CodeFeatureDisabled)
 	h.ask("POST", "/executions", "{"+valid+`,"kind":"assistant"}`).want(201)
 	if a := h.ask("GET", "/settings", "").want(200); a.get("features", "blockGeneration") != false {
@@ -91,7 +91,7 @@ func TestTheGenerationOfBlocksCanBeSwitchedOff(t *testing.T) {
 
 func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	granted := domain.Capabilities{Read: domain.Ask, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny, Delegate: domain.Deny}
-	h := newAdmittingHouse(t, func(c *admission.Config) {
+	h := newTestServerWith(t, func(c *admission.Config) {
 		c.Settings = admission.Settings{
 			TimeoutSeconds: new(0), ApprovalTimeoutSeconds: new(60), RetryForSeconds: new(7), Capabilities: &granted, Shell: "zsh",
 			BlockTypes: []domain.BlockType{{Type: "script", Description: "d", Docs: "# d", PropsSchema: []byte(`{"type":"object"}`)}},
@@ -123,7 +123,7 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	if dry.text("decision") != "deny" {
 		t.Errorf("a dry run is judged otherwise: %s", dry.body)
 	}
-	plain := newHouse(t).ask("GET", "/settings", "").want(200)
+	plain := newTestServer(t).ask("GET", "/settings", "").want(200)
 	if plain.get("defaultTimeoutSeconds") != 300.0 || plain.get("defaultApprovalTimeoutSeconds") != 3600.0 || plain.get("defaultShell") != nil ||
 		plain.text("defaultCapabilities", "read") != "allow" || plain.count("blockTypes") != 0 {
 		t.Errorf("%s", plain.body)

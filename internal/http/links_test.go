@@ -14,7 +14,7 @@ import (
 )
 
 // opened is a page as a browser gets it. form is what is sent; nil opens it.
-func (h *house) opened(path string, form url.Values, header ...string) answer {
+func (h *testServer) opened(path string, form url.Values, header ...string) answer {
 	h.Helper()
 	method, body := "GET", ""
 	if form != nil {
@@ -25,7 +25,7 @@ func (h *house) opened(path string, form url.Values, header ...string) answer {
 }
 
 // link is the path of a link to an approval.
-func (h *house) link(approval, body string) string {
+func (h *testServer) link(approval, body string) string {
 	h.Helper()
 	made := h.ask("POST", "/approvals/"+approval+"/links", body).want(201)
 	path, isOurs := strings.CutPrefix(made.text("url"), "https://signoff.example")
@@ -43,7 +43,7 @@ func decision(verb, hash string) url.Values {
 }
 
 func TestALinkDecidesOnce(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask echo <b>\u202e\u200bx")
 	approval, hash := h.pending(id)
 	path := h.link(approval, `{"for":"ann"}`)
@@ -92,7 +92,7 @@ func TestALinkDecidesOnce(t *testing.T) {
 // Whoever opens a link without a click gets the same page, whatever the link leads to: programs that show a preview of it or look for
 // malware keep what they find, and could tell by any difference whether there is something to decide.
 func TestOpeningALinkTellsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	open, _ := h.pending(h.create("ask echo my-command"))
 	decided, hash := h.pending(h.create("ask echo my-command"))
 	links := webhooks.NewLinks([]byte("key"), "")
@@ -141,7 +141,7 @@ func between(text, before, behind string) string {
 
 // A command that looks like another one is not signed for by mistake.
 func TestTheCardOfALinkMarksLookAlikes(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, _ := h.pending(h.create("ask \u0441at /etc\u2215passwd\uff1b echo \u05d0"))
 	page := html.UnescapeString(string(h.opened(h.link(approval, ""), show).want(200).body))
 	if !strings.Contains(page, "⟨U+0441⟩at /etc⟨U+2215⟩passwd⟨U+FF1B⟩ echo ⟨U+05D0⟩") {
@@ -150,7 +150,7 @@ func TestTheCardOfALinkMarksLookAlikes(t *testing.T) {
 }
 
 func TestALinkIsRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, hash := h.pending(h.create("ask df"))
 	path := h.link(approval, "")
 	links := webhooks.NewLinks([]byte("key"), "")
@@ -201,7 +201,7 @@ func TestALinkIsRefused(t *testing.T) {
 
 // The name of a link stands in the audit, so it must be what it looks like.
 func TestTheNameOfALinkIsLegible(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, _ := h.pending(h.create("ask df"))
 	for _, name := range []string{" ", `\t`, `ann\nkey root`, `ann\r`, `\u202enna`, `ann\u200b`, `\u3164`, `\u00a0`, `ann\u0000`} {
 		a := h.ask("POST", "/approvals/"+approval+"/links", `{"for":"`+name+`"}`).problem(422, domain.CodeInvalid)
@@ -229,7 +229,7 @@ func TestThePageNamesTheResolution(t *testing.T) {
 
 // A link ends with the key that asked for it.
 func TestALinkEndsWithItsKey(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, _ := h.pending(h.create("ask df"))
 	key := strings.Split(h.key("", "approvals:decide"), "_")[1]
 	must(t, h.store.RevokeKey(t.Context(), domain.DefaultTenant, key))
@@ -238,7 +238,7 @@ func TestALinkEndsWithItsKey(t *testing.T) {
 }
 
 func TestALinkToAQuestion(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, hash := h.pending(h.create(`question {"message":"Which <host>?"}`))
 	path := h.link(approval, "")
 	if page := string(h.opened(path, show).want(200).body); !strings.Contains(page, "Which &lt;host&gt;?") || strings.Contains(page, `value="approve"`) {

@@ -10,7 +10,7 @@ import (
 )
 
 // note replaces notes of which somebody has seen a revision.
-func (h *house) note(scope string, seen int, content string) answer {
+func (h *testServer) note(scope string, seen int, content string) answer {
 	h.Helper()
 	body, err := json.Marshal(map[string]string{"content": content})
 	must(h, err)
@@ -18,7 +18,7 @@ func (h *house) note(scope string, seen int, content string) answer {
 }
 
 func TestNotesAreReadAndReplaced(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, scope := range []string{"global", "runbook:disks", "runbook:a.B_c-9"} {
 		empty := h.ask("GET", "/memory/"+scope, "").want(200)
 		if empty.text("content") != "" || empty.get("revision") != 0.0 || empty.header.Get("ETag") != `"0"` ||
@@ -44,7 +44,7 @@ func TestNotesAreReadAndReplaced(t *testing.T) {
 
 // TestNotesAreNotOverwrittenUnseen: of two who have read the same, the second hears of the first.
 func TestNotesAreNotOverwrittenUnseen(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	h.note("global", 0, "first").want(200)
 	for header, row := range map[string]badInput{
 		"":                       {"", "", 428, domain.CodeRevisionRequired, ""},
@@ -70,7 +70,7 @@ func TestNotesAreNotOverwrittenUnseen(t *testing.T) {
 }
 
 func TestNotesOfOtherScopesAndTenants(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	h.note("runbook:disks", 0, "ours").want(200)
 	stranger := h.key("acme", everyScope()...)
 	for _, scope := range []string{"global", "runbook:disks"} {
@@ -92,7 +92,7 @@ func TestNotesOfOtherScopesAndTenants(t *testing.T) {
 }
 
 func TestNotesAsAFile(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const content = "# Disks\n\n- `/var` grows <b>fast</b> — é\n"
 	h.note("global", 0, content).want(200)
 	file := h.ask("GET", "/memory/global", "", "Accept", "text/markdown").want(200)
@@ -125,7 +125,7 @@ func TestNotesAsAFile(t *testing.T) {
 }
 
 func TestBadNotes(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range []badInput{
 		{"too many bytes", `{"content":"` + strings.Repeat("é", domain.MaxMemoryBytes/2+1) + `"}`, 422, domain.CodeInvalid, "/content"},
 	} {
@@ -140,7 +140,7 @@ func TestBadNotes(t *testing.T) {
 }
 
 func TestSecretsAreNotNoted(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	a := h.note("global", 0, "The token is "+canary+".").want(200)
 	if a.text("content") != "The token is [masked]." {
 		t.Errorf("%s", a.body)

@@ -65,7 +65,7 @@ func TestTheNextAttempt(t *testing.T) {
 		"a person is to decide":          {waits{status: domain.StatusPendingToolApproval, recovers: soon}, "", soon},
 		"it waits for the next question": {waits{status: domain.StatusIdle, recovers: soon}, "", soon},
 	} {
-		h := newHouse(t, func(config *Config) { c.Reader, config.Reader = config.Reader, &c.waits })
+		h := newTestServer(t, func(config *Config) { c.Reader, config.Reader = config.Reader, &c.waits })
 		a := h.ask("GET", "/executions/"+h.create("hello"), "").want(200)
 		if c.reason == "" {
 			if next := a.get("nextAttempt"); next != nil {

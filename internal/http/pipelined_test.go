@@ -24,7 +24,7 @@ func serving(t *testing.T) (*Server, *events.Log, string) {
 	m := &memory{}
 	log := events.NewLog(m)
 	s, err := NewServer(Config{
-		Log: log, Reader: m, Keys: anyone{revoked: make(chan struct{})}, Models: shelf{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
+		Log: log, Reader: m, Keys: anyone{revoked: make(chan struct{})}, Models: modelRegistry{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -88,7 +88,7 @@ func TestTheEndDoesNotWaitForAStuckStream(t *testing.T) {
 			log := events.NewLog(m)
 			k := stuck{anyone{revoked: make(chan struct{})}, &atomic.Bool{}}
 			s, err := NewServer(Config{Shutdown: time.Second,
-				Log: log, Reader: m, Keys: k, Models: shelf{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
+				Log: log, Reader: m, Keys: k, Models: modelRegistry{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
 			})
 			must(t, err)
 			listener, err := net.Listen("tcp", "127.0.0.1:0")

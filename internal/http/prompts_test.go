@@ -11,7 +11,7 @@ import (
 )
 
 func TestAnExternalAgentStaysOpenForFurtherPrompts(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	created := h.ask("POST", "/executions", `{
 		"source":{"type":"acp","command":"mock","args":["--acp"],"model":"m-1","mode":"plan"},"prompt":"say one",
 		"keepOpen":true,"idleTimeoutSeconds":0,"mcpServers":["files"],"debug":true,"capabilities":{"write":"deny"}}`).want(201)
@@ -49,7 +49,7 @@ func TestAnExternalAgentStaysOpenForFurtherPrompts(t *testing.T) {
 }
 
 func TestAPromptIsTakenInOncePerKey(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id, other := h.open("say one"), h.open("say one")
 	path := "/executions/" + id + "/prompts"
 	first := h.ask("POST", path, `{"prompt":"say two"}`, "Idempotency-Key", "k").want(202)
@@ -66,7 +66,7 @@ func TestAPromptIsTakenInOncePerKey(t *testing.T) {
 }
 
 func TestAPromptThatComesWhileATurnRuns(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.open("say one")
 	path := "/executions/" + id + "/prompts"
 	h.ask("POST", path, `{"prompt":"hang"}`).want(202)
@@ -85,7 +85,7 @@ func TestAPromptThatComesWhileATurnRuns(t *testing.T) {
 }
 
 func TestNothingToChoose(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.open("say one")
 	a := h.ask("POST", "/executions/"+id+"/resume", `{"mode":"fresh"}`).problem(409, domain.CodeNotInterrupted)
 	if a.text("execution", "status") != "idle" {
@@ -93,7 +93,7 @@ func TestNothingToChoose(t *testing.T) {
 	}
 }
 
-// fixed answers wishes about an execution as it is told.
+// fixed returns one answer to all requests.
 type fixed struct {
 	Sessions
 	execution domain.Execution
@@ -101,21 +101,16 @@ type fixed struct {
 	mode      domain.ResumeMode
 }
 
-func (f *fixed) Close(context.Context, domain.TenantID, domain.ExecutionID, domain.Actor) (domain.Execution, error) {
-	return f.execution, f.err
-}
-
 func (f *fixed) Resume(_ context.Context, _ domain.TenantID, _ domain.ExecutionID, mode domain.ResumeMode, _ domain.Actor) (domain.Execution, error) {
 	f.mode = mode
 	return f.execution, f.err
 }
 
-func TestWishesThatTakeLongerAre202(t *testing.T) {
+func TestResumeIsAcceptedOrNotPossible(t *testing.T) {
 	f := &fixed{execution: domain.Execution{ID: someID, Status: domain.StatusStreaming, Request: domain.Request{
 		Source: domain.Source{Type: domain.SourceACP, Command: "mock"}, Capabilities: domain.DefaultCapabilities,
 	}}}
-	h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
-	h.ask("POST", "/executions/"+someID+"/close", "").want(202)
+	h := newTestServer(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
 	h.ask("POST", "/executions/"+someID+"/resume", `{"mode":"load"}`).want(202)
 	if f.mode != domain.ResumeLoad {
 		t.Errorf("mode %s", f.mode)
@@ -142,7 +137,7 @@ func (o offering) AgentOptions(context.Context, domain.ExecutionID) (options []d
 // TestAPromptSetsOptions that the agent has offered. One that was taken in stays so.
 func TestAPromptSetsOptions(t *testing.T) {
 	values := []string{"high"}
-	h := newAdmittingHouse(t, func(c *admission.Config) { c.Executions = offering{c.Executions, &values} })
+	h := newTestServerWith(t, func(c *admission.Config) { c.Executions = offering{c.Executions, &values} })
 	id := h.ask("POST", "/executions", `{"source":{"type":"acp","command":"mock","options":{"effort":"low"}},"prompt":"say one","keepOpen":true}`).want(201).text("id")
 	h.idle(id, 1)
 	path, body := "/executions/"+id+"/prompts", `{"prompt":"say two","options":{"effort":"high"}}`
@@ -186,8 +181,8 @@ func TestAnAgentThatIsGoneIsNotResumed(t *testing.T) {
 			Source: domain.Source{Type: domain.SourceACP, Command: agent}, Capabilities: domain.DefaultCapabilities,
 		}}}
 		var reader halted
-		h := newAdmittingHouse(t, func(c *admission.Config) {
-			reader = halted{c.Executions.(*store.Store), agent} //nolint:forcetypeassert // see newHouse
+		h := newTestServerWith(t, func(c *admission.Config) {
+			reader = halted{c.Executions.(*store.Store), agent} //nolint:forcetypeassert // see newTestServer
 			c.Executions = reader
 		}, func(c *Config) { f.Sessions, c.Sessions, c.Reader = c.Sessions, f, reader })
 		for _, mode := range []string{"load", "fresh"} {
@@ -202,7 +197,7 @@ func TestAnAgentThatIsGoneIsNotResumed(t *testing.T) {
 
 func TestConflictsShowTheExecution(t *testing.T) {
 	f := &fixed{}
-	h := newHouse(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
+	h := newTestServer(t, func(c *Config) { f.Sessions, c.Sessions = c.Sessions, f })
 	id := h.create("say x")
 	h.ended(id)
 	for _, code := range []domain.Code{domain.CodeNotInterrupted, domain.CodeConflict, domain.CodeClosed, domain.CodeBusy, domain.CodeExecutionEnded} {

@@ -21,12 +21,12 @@ func (c crowded) QueuePosition(context.Context, domain.TenantID, domain.Executio
 }
 
 func TestThePlaceInTheQueue(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hello")
 	if at := h.ask("GET", "/executions/"+id, "").want(200).get("queuePosition"); at != nil {
 		t.Errorf("one that does not wait is at %v", at)
 	}
-	h = newHouse(t, func(c *Config) { c.Reader = crowded{c.Reader} })
+	h = newTestServer(t, func(c *Config) { c.Reader = crowded{c.Reader} })
 	id = h.create("hello")
 	if at := h.ask("GET", "/executions/"+id, "").want(200).get("queuePosition"); at != 3.0 {
 		t.Errorf("it is at %v", at)
@@ -37,7 +37,7 @@ func TestThePlaceInTheQueue(t *testing.T) {
 }
 
 // A full queue has time, and all else that is refused for now may be asked again at once.
-func TestWhenToComeBack(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	for code, want := range map[domain.Code]struct {
 		status int
 		after  string
@@ -47,8 +47,8 @@ func TestWhenToComeBack(t *testing.T) {
 		domain.CodeUnavailable: {503, "2"},
 		domain.CodeStorage:     {503, "2"},
 	} {
-		s := &stubborn{err: domain.Errorf(code, "Not now.")}
-		h := newHouse(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
+		s := &failing{err: domain.Errorf(code, "Not now.")}
+		h := newTestServer(t, func(c *Config) { s.Sessions, c.Sessions = c.Sessions, s })
 		a := h.ask("POST", "/executions/"+someID+"/cancel", "").problem(want.status, code)
 		if got := a.header.Get("Retry-After"); got != want.after {
 			t.Errorf("%s: again after %q", code, got)

@@ -10,7 +10,7 @@ import (
 
 // TestConflictsTellAWriterNothing: who may write but not read would else read by asking for what cannot be.
 func TestConflictsTellAWriterNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	writer := "Bearer " + h.key("", string(keys.ExecutionsWrite), string(keys.ExecutionsCancel))
 	body := strings.Replace(aGeneration(`blocks [{\"type\":\"script\",\"props\":{\"code\":\"df\"}}]`), "{",
 		`{"systemPrompt":"prompt inner","instructions":"prompt inner","metadata":{"inner":"inner"},`, 1)
@@ -50,7 +50,7 @@ func TestConflictsTellAWriterNothing(t *testing.T) {
 }
 
 func TestAConflictOverACallTellsAWriterNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	writer := "Bearer " + h.key("", string(keys.ExecutionsWrite))
 	path := "/executions/" + h.inserting() + "/tool-results"
 	h.ask("POST", path, `{"toolCallId":"c1","output":"inner"}`).want(200)

@@ -12,13 +12,13 @@ import (
 )
 
 // rule writes a rule and returns its id.
-func (h *house) rule(body string) string {
+func (h *testServer) rule(body string) string {
 	h.Helper()
 	return h.ask("POST", "/permission-rules", body).want(201).text("id")
 }
 
 // rules lists the ids of rules, the newest first.
-func (h *house) rules(query string) (ids []string) {
+func (h *testServer) rules(query string) (ids []string) {
 	h.Helper()
 	a := h.ask("GET", "/permission-rules?"+query, "").want(200)
 	for i := range a.count("items") {
@@ -28,7 +28,7 @@ func (h *house) rules(query string) (ids []string) {
 }
 
 func TestARuleIsWrittenReadAndRevoked(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	made := h.ask("POST", "/permission-rules", `{"scope":"global","effect":"allow","matcher":{"tool":"bash","command":"git log *"},
 		"expiresAt":"2999-01-02T03:04:05+01:00"}`).want(201)
 	id := made.text("id")
@@ -54,7 +54,7 @@ func TestARuleIsWrittenReadAndRevoked(t *testing.T) {
 }
 
 func TestARuleIsWrittenOnceUnderOneKey(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const body = `{"scope":"global","effect":"deny","matcher":{"tool":"bash","agent":"internal"},"expiresAt":"2999-01-02T03:04:05Z"}`
 	first := h.ask("POST", "/permission-rules", body, "Idempotency-Key", "k").want(201)
 	again := h.ask("POST", "/permission-rules", body, "Idempotency-Key", "k").want(201)
@@ -72,7 +72,7 @@ func TestARuleIsWrittenOnceUnderOneKey(t *testing.T) {
 }
 
 func TestRulesAreListed(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	first, second := h.create("hang"), h.create("hang")
 	var all []string
 	for _, body := range []string{
@@ -110,7 +110,7 @@ func TestRulesAreListed(t *testing.T) {
 }
 
 func TestBadRules(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hang")
 	const rest = `"effect":"allow","matcher":{"tool":"bash"}`
 	for _, row := range []badInput{
@@ -135,13 +135,13 @@ func TestBadRules(t *testing.T) {
 }
 
 // decide answers an approval as somebody who has read it.
-func (h *house) decide(approval, hash, fields string, extra ...string) answer {
+func (h *testServer) decide(approval, hash, fields string, extra ...string) answer {
 	h.Helper()
 	return h.ask("POST", "/approvals/"+approval, `{"argumentsHash":"`+hash+`",`+fields+`}`, extra...)
 }
 
 func TestADecisionIsRemembered(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range []struct {
 		fields, scope, preview, matcher, effect string
 		lasts                                   time.Duration // 0: as long as its scope
@@ -184,7 +184,7 @@ func lasts(t *testing.T, rule answer) time.Duration {
 }
 
 func TestARuleForAllNeedsItsScope(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	approval, hash := h.pending(h.create("ask df"))
 	decider := h.key("", "approvals:decide")
 	for _, remember := range []string{`"global"`, `{"scope":"global","previewId":"command"}`} {
@@ -200,7 +200,7 @@ func TestARuleForAllNeedsItsScope(t *testing.T) {
 
 // TestARuleForAllAnswersTheOthers: nobody is asked once more what was answered for all.
 func TestARuleForAllAnswersTheOthers(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	first, second, third := h.create("ask df -h"), h.create("ask df -i"), h.create("ask uptime")
 	approval, hash := h.pending(first)
 	sibling, _ := h.pending(second)
@@ -223,7 +223,7 @@ func TestARuleForAllAnswersTheOthers(t *testing.T) {
 }
 
 func TestARuleOfAnOperatorAnswersWhatWaits(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, _ := h.pending(id)
 	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"command":"df"}}`)
@@ -238,7 +238,7 @@ func TestARuleOfAnOperatorAnswersWhatWaits(t *testing.T) {
 const dryRun = `"tool":"bash","arguments":{"command":"rm -r build"}`
 
 func TestADryRunExplains(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	const bashPolicy = `"tools":{"bashPolicy":{"defaultBehavior":"allow","denyBehavior":"%s","rules":[{"name":"deny-destructive","pattern":"^rm\\b","action":"deny"}]}}`
 	for _, row := range []struct {
 		name, fields, decision, by string
@@ -277,7 +277,7 @@ func TestADryRunExplains(t *testing.T) {
 
 // TestADryRunOfAnExecution judges with its settings and with the rules that hold for it, and leaves no trace.
 func TestADryRunOfAnExecution(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.ask("POST", "/executions", `{"source":{"type":"internal"},"prompt":"hang","capabilities":{"execute":"deny"}}`).want(201).text("id")
 	if a := h.ask("POST", "/policy/evaluate", `{`+dryRun+`,"executionId":"`+id+`"}`).want(200); a.text("decision") != "deny" || a.get("step") != 1.0 {
 		t.Errorf("%s", a.body)
@@ -299,7 +299,7 @@ func TestADryRunOfAnExecution(t *testing.T) {
 }
 
 func TestBadDryRuns(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hang")
 	for _, row := range []badInput{
 		{"arguments that the tool refuses", `{"tool":"bash","arguments":{}}`, 422, domain.CodeInvalid, "/arguments"},
@@ -325,7 +325,7 @@ func TestBadDryRuns(t *testing.T) {
 
 // TestARuleSaysWhatElseItCovers: who allows npm test allows all that npm makes of further arguments, too.
 func TestARuleSaysWhatElseItCovers(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	warned := func(command, effect string) int {
 		a := h.ask("POST", "/permission-rules", `{"scope":"global","effect":"`+effect+`","matcher":{"command":"`+command+`"}}`).want(201)
 		if read := h.ask("GET", a.header.Get("Location"), "").want(200); string(read.body) != string(a.body) {

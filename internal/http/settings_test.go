@@ -37,7 +37,7 @@ const everySetting = `{
 
 // TestEverySettingIsReadBack holds what is shown against what was sent, as numbers and texts, field by field.
 func TestEverySettingIsReadBack(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.ask("POST", "/executions", everySetting).want(201).text("id")
 	var sent, shown map[string]json.RawMessage
 	must(t, json.Unmarshal([]byte(everySetting), &sent))
@@ -60,7 +60,7 @@ func plain(t *testing.T, text json.RawMessage) (value any) {
 }
 
 func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	a := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":{"defaultBehavior":"deny"}},"policy":{},"memory":{}}`).want(201)
 	want := map[string]any{"read": "allow", "write": "ask", "execute": "ask", "network": "ask", "mcp": "ask", "delegate": "ask"}
 	if diff := cmp.Diff(want, a.get("capabilities")); diff != "" {
@@ -103,7 +103,7 @@ func TestAnOldRequestIsShownAsItIsJudged(t *testing.T) {
 
 // TestTheDocumentedExampleIsTaken: the rules of docs/policy.md, sent as a client would.
 func TestTheDocumentedExampleIsTaken(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	policy, err := json.Marshal(shell.Example)
 	must(t, err)
 	a := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":`+string(policy)+`}}`).want(201)

@@ -28,7 +28,7 @@ import (
 )
 
 func TestAStreamResumedTwentyTimesIsTheSameBytes(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("many 300")
 	h.ended(id)
 	var whole strings.Builder
@@ -73,7 +73,7 @@ func TestAStreamResumedTwentyTimesIsTheSameBytes(t *testing.T) {
 }
 
 func TestALiveStreamHasNoSeam(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("ask df")
 	approval, hash := h.pending(id)
 	stream := h.follow(id)
@@ -104,7 +104,7 @@ func TestALiveStreamHasNoSeam(t *testing.T) {
 }
 
 func TestTheHeaderCountsWhereBothCursorsAreSent(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("say x")
 	h.ended(id)
 	frames := h.followURL("/executions/"+id+"/events?after=1", "Last-Event-ID", "3").all()
@@ -114,7 +114,7 @@ func TestTheHeaderCountsWhereBothCursorsAreSent(t *testing.T) {
 }
 
 func TestAPageHasTheBytesOfTheStream(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("many 250")
 	h.ended(id)
 	var streamed, paged []string
@@ -191,13 +191,13 @@ func metric(t testing.TB, s *Server, name string) string {
 	return ""
 }
 
-func (h *house) streams() int {
+func (h *testServer) streams() int {
 	open, _ := h.server.streams.Count()
 	return open
 }
 
 func TestStreamsAreCounted(t *testing.T) {
-	h := newHouse(t, func(c *Config) { c.MaxStreams = 1 })
+	h := newTestServer(t, func(c *Config) { c.MaxStreams = 1 })
 	id := h.create("hang")
 	stream := h.follow(id)
 	stream.next()
@@ -216,7 +216,7 @@ func TestStreamsAreCounted(t *testing.T) {
 }
 
 func TestDrain(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	id := h.create("hang")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(t, err)
@@ -393,7 +393,7 @@ func inBubble(t *testing.T, test func(b *bubble)) {
 		}
 		var err error
 		b.server, err = NewServer(Config{
-			Log: b.log, Reader: m, Keys: b.keys, Models: shelf{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
+			Log: b.log, Reader: m, Keys: b.keys, Models: modelRegistry{"demo"}, Masker: secrets.NewMasker(), Logger: slog.New(slog.DiscardHandler),
 		})
 		must(t, err)
 		ctx, stop := context.WithCancel(context.Background())

@@ -13,7 +13,7 @@ import (
 )
 
 func TestATemplateThatCannotBeRenderedStartsNothing(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for _, row := range []badInput{
 		{"the prompt", `{"source":{"type":"internal"},"prompt":"{{ x }}","variables":{}}`, 422, domain.CodeTemplate, "/prompt"},
 		{"variables are a list", `{` + valid + `,"variables":[]}`, 422, domain.CodeInvalid, "/variables"},
@@ -28,7 +28,7 @@ func TestATemplateThatCannotBeRenderedStartsNothing(t *testing.T) {
 }
 
 func TestAPreviewOfATemplate(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	a := h.ask("POST", "/templates/render", `{"template":"{{ a }}: {{ b.c }}","variables":{"a":"x","b":{"c":1}}}`).want(200)
 	if diff := cmp.Diff([]any{"a", "b.c"}, a.get("variables")); a.text("text") != "x: 1" || diff != "" {
 		t.Errorf("%s %s", a.body, diff)
@@ -52,7 +52,7 @@ func TestAPreviewOfATemplate(t *testing.T) {
 
 // TestATenantRendersForItself: that a tenant's templates wait is told to that tenant alone, and nothing is stored then.
 func TestATenantRendersForItself(t *testing.T) {
-	h := newAdmittingHouse(t, func(c *admission.Config) { c.Templates = &admissiontest.Templates{Crowded: "busy"} })
+	h := newTestServerWith(t, func(c *admission.Config) { c.Templates = &admissiontest.Templates{Crowded: "busy"} })
 	busy := []string{"Authorization", "Bearer " + h.key("busy", "executions:write", "executions:read")}
 	for route, body := range map[string]string{
 		"/templates/render": `{"template":"{{ a }}","variables":{"a":"x"}}`,
@@ -74,7 +74,7 @@ func TestATenantRendersForItself(t *testing.T) {
 // TestARepeatedRequestIsNotRenderedAgain: what it was made of may be gone by then, and the first answer stands.
 func TestARepeatedRequestIsNotRenderedAgain(t *testing.T) {
 	texts := &admissiontest.Templates{}
-	h := newAdmittingHouse(t, func(c *admission.Config) { c.Templates = texts })
+	h := newTestServerWith(t, func(c *admission.Config) { c.Templates = texts })
 	source := h.create("say one")
 	h.ended(source)
 	body := fmt.Sprintf(`{"source":{"type":"internal"},"prompt":"say {{ doc.named.q.output.text }}","outputsFrom":{"q":%q},"contextFrom":[%q]}`, source, source)

@@ -9,13 +9,13 @@ import (
 
 const hookURL = "https://hooks.example/in"
 
-func (h *house) hook(fields string) answer {
+func (h *testServer) hook(fields string) answer {
 	h.Helper()
 	return h.ask("POST", "/webhooks", `{"url":"`+hookURL+`"`+fields+`}`).want(201)
 }
 
 func TestAWebhooksLife(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	created := h.hook(`,"description":"<phone>","types":["approval.requested"],"links":true`)
 	id, secret := created.text("webhook", "id"), created.text("secret")
 	if !strings.HasPrefix(secret, "whsec_") || created.header.Get("Location") != "/webhooks/"+id || created.text("webhook", "types", "0") != "approval.requested" {
@@ -59,7 +59,7 @@ func TestAWebhooksLife(t *testing.T) {
 }
 
 func TestWebhooksThatAreRefused(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	for body, pointer := range map[string]string{
 		`{"url":"/in"}`:                                                     "/url",
 		`{"url":"http://hooks.example/"}`:                                   "/url",
@@ -91,7 +91,7 @@ func TestWebhooksThatAreRefused(t *testing.T) {
 
 // Who may only look after webhooks must not be able to have links sent to himself that decide.
 func TestLinksNeedTheScopeToDecide(t *testing.T) {
-	h := newHouse(t)
+	h := newTestServer(t)
 	key := h.key("", "webhooks:write")
 	h.ask("POST", "/webhooks", `{"url":"`+hookURL+`","links":true}`, "Authorization", "Bearer "+key).problem(403, domain.CodeForbidden)
 	h.ask("POST", "/webhooks", `{"url":"`+hookURL+`"}`, "Authorization", "Bearer "+key).want(201)

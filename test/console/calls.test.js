@@ -48,5 +48,5 @@ test("a card says what confines a command, and that nothing confines what an ext
     const theirs = await server.asks((await server.post("/executions", { source: { type: "acp", command: "scripted" }, prompt })).id);
     const page = await v.open("/inbox");
     await reads(card(page, ours).locator(".confinement"), new RegExp(server.sandbox === "none" ? "switched the sandbox off" : `^${server.sandbox}: `));
-    await reads(card(page, theirs).locator(".confinement"), /^nothing: the agent runs it itself/);
+    await reads(card(page, theirs).locator(".confinement"), /^none: the agent runs it itself/);
   }));

@@ -1,11 +1,11 @@
-// The card of one approval: all that a person needs to decide, letter by letter, and below it where to answer (desk.js). It is the same in the inbox and
+// The card of one approval: all that a person needs to decide, letter by letter, and below it where to answer (decision.js). It is the same in the inbox and
 // in the conversation. A card that was decided stays, and says by whom.
 
 import { executionPath } from "./api.js";
 import { argumentsView } from "./arguments.js";
 import { askerView, confinementText, executionOf } from "./asker.js";
 import { age, expiry } from "./clock.js";
-import { Desk } from "./desk.js";
+import { DecisionForm } from "./decision.js";
 import { diffView, diffsOf } from "./diff.js";
 import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { moment, words } from "./format.js";
@@ -73,14 +73,14 @@ class Card {
 
   answer() {
     if (this.approval.status !== "pending") return void this.element.append(outcomeView(this.approval));
-    this.desk = new Desk(this.approval, {
+    this.form = new DecisionForm(this.approval, {
       shown: this.shown, editing: this.editing(),
       take: (next) => {
         this.take(next);
         this.onDecided(next);
       },
     });
-    this.element.append(this.desk.element);
+    this.element.append(this.form.element);
   }
 
   /** Why the arguments cannot be edited, or "". */
@@ -111,18 +111,18 @@ class Card {
   }
 
   broken(error) {
-    this.desk = undefined;
+    this.form = undefined;
     this.plain = plainCard(this.approval, error, this.onDecided, this.element);
   }
 
   settle() {
     this.status();
-    this.desk.settle(this.approval);
+    this.form.settle(this.approval);
   }
 
   renew() {
     this.draw();
-    this.desk.renew(this.approval);
+    this.form.renew(this.approval);
   }
 
   // ——— keys: only while the card or a button of it has the focus, and that can be seen ———
@@ -151,9 +151,9 @@ class Card {
 }
 
 const keys = {
-  a: (card) => card.desk?.press("approve"),
-  d: (card) => card.desk?.press("deny"),
-  e: (card) => card.desk?.press("edit"),
+  a: (card) => card.form?.press("approve"),
+  d: (card) => card.form?.press("deny"),
+  e: (card) => card.form?.press("edit"),
   Enter: (card) => card.open(),
 };
 
@@ -187,7 +187,7 @@ function factsView({ tool, workingDirectory, kind, isolation }) {
   return h("dl", { class: "facts" },
     h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealedCall(tool))),
     h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealedCall(workingDirectory || "–"))),
-    isolation && [h("dt", {}, "What confines it"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind))]);
+    isolation && [h("dt", {}, "Isolation"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind))]);
 }
 
 /** What names this approval for whoever looks into a log. */

@@ -64,14 +64,14 @@ function agentText({ id, source = {}, turn }) {
 }
 
 const within = "it writes only below the working directory, and reaches only hosts that its arguments name";
-const walls = {
+const isolations = {
   bubblewrap: `bubblewrap: ${within}`,
   namespaces: `namespaces: ${within}`,
-  none: "nothing: the operator has switched the sandbox off",
+  none: "none: the operator has switched the sandbox off",
 };
 
-/** What confines a call, in words; a name that is not known stands for itself. */
+/** Describes the isolation of a call; an unknown name stays as it is. */
 export function confinementText(isolation, kind) {
-  if (kind === "agentPermission" && isolation === "none") return "nothing: the agent runs it itself, with the files and the network of the server's user";
-  return lookup(walls, isolation) ?? isolation;
+  if (kind === "agentPermission" && isolation === "none") return "none: the agent runs it itself, with the files and the network of the server's user";
+  return lookup(isolations, isolation) ?? isolation;
 }

@@ -100,8 +100,8 @@ export function diffsOf({ kind, tool, arguments: args }) {
 }
 
 const notes = {
-  write: "The whole file is written. What it holds now, if it is there, is not shown.",
-  writeTextFile: "The whole file is written. What it holds now, if it is there, is not shown.",
+  write: "The whole file is written. Its current content is not shown.",
+  writeTextFile: "The whole file is written. Its current content is not shown.",
   edit: "Lines are counted from the beginning of the text that is replaced.",
   everywhere: "Every place in the file is changed, and one is shown. Lines are counted from the beginning of the text that is replaced.",
   agent: "So the agent describes its change, which it makes itself.",

@@ -222,7 +222,7 @@ class Page {
   }
 
   closing({ status }) {
-    if (status !== "completed") this.tell("It takes no more prompts, and ends when it is through with what it has.");
+    if (status !== "completed") this.tell("It accepts no more prompts, and ends after its turn and the queued prompts.");
   }
 
   tell(text) {

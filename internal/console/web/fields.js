@@ -50,15 +50,15 @@ export const fields = [
   },
   {
     name: "timeoutSeconds", pointer: "/timeoutSeconds", kind: "number", label: "Time for a turn, in seconds",
-    hint: "The clock stands still while an approval is open. 0 is none.",
+    hint: "The clock stops while an approval is open. 0 is no limit.",
   },
   {
     name: "approvalTimeoutSeconds", pointer: "/approvalTimeoutSeconds", kind: "number", label: "Time for an approval, in seconds",
-    hint: "Then nobody has answered, which is no human no. 0 is for ever.",
+    hint: "Then it expires, which is no human no. 0 is no limit.",
   },
   {
     name: "retryForSeconds", pointer: "/retry/forSeconds", kind: "number", only: "internal", label: "Ask a failing model again for, in seconds",
-    hint: "Then the execution is interrupted, and somebody chooses. 0 is not at all.",
+    hint: "Then the execution is interrupted, and a person chooses. 0 is no retries.",
   },
   {
     name: "idleTimeoutSeconds", pointer: "/idleTimeoutSeconds", kind: "number", label: "Idle for at most, in seconds",

@@ -29,7 +29,7 @@ class Inbox {
     this.problem = h("p", { class: "notice error absent", role: "alert" });
     this.list = h("div", { class: "stack inbox" });
     this.empty = h("div", { class: "empty", hidden: true }, h("p", {}, h("strong", {}, "All quiet.")),
-      h("p", {}, "As soon as an agent needs a yes or a no, it stands here. You may leave this page open."));
+      h("p", {}, "Requests of agents appear here. You can leave this page open."));
     this.more = h("button", { type: "button", hidden: true, on: { click: () => this.getMore() } }, "Show more");
     this.heading = h("h1", { tabindex: "-1" }, "Inbox");
     const keys = h("button", { type: "button", class: "small quiet keys-button", on: { click: showKeys } }, "Keys ", h("kbd", {}, "?"));

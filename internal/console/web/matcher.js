@@ -43,7 +43,7 @@ export function consequence(effect) {
 }
 
 const consequences = {
-  allow: "What it let run asks a person again from the next call on, unless something else allows it. What it has allowed before stands.",
+  allow: "From the next call on, a person is asked again, unless another rule allows the call. Earlier approvals stay.",
   ask: "What it had people asked about may run unasked from the next call on, where something else allows it.",
   deny: "What it refused is no longer refused: from the next call on a person is asked, or it runs, where something else allows it.",
 };

@@ -29,11 +29,11 @@ const goesOn = { load: "The agent took its session up again.", fresh: "A new ses
 const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls", events: "events of the log" };
 
 const notices = {
-  "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it goes on.", reason) : undefined),
+  "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it continues.", reason) : undefined),
   "prompt.discarded": () => warn("A prompt that waited was not sent: the execution ended before its turn."),
   "turn.continued": ({ mode, by, text }) => info(`${lookup(goesOn, mode) ?? `The turn goes on (${mode}).`}${by ? ` Chosen by ${by.name}.` : ""}`, text),
   "turn.ended": ({ turn, stopReason, error }) => (error ? failure(`Turn ${turn} broke down.`, error) : endedEarly(turn, stopReason)),
-  "agent.started": ({ continued }) => (continued ? info("The agent was started again, and has taken its session up.") : undefined),
+  "agent.started": ({ continued }) => (continued ? info("The agent was started again and continues its session.") : undefined),
   "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
   "agent.mcpServerUpdated": ({ server, status, message }) =>
     status === "failed" || status === "notStarted" ? warn(`The agent works without the MCP server ${server}.`, message) : undefined,
@@ -45,7 +45,7 @@ const notices = {
   "context.compacted": ({ results, before, after }) =>
     info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),
-  "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: nobody prompted it any more." : "Completed."),
+  "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: it was idle for too long." : "Completed."),
   "execution.failed": ({ error, finishReason }) => failure(`Failed (${words(finishReason ?? "error")}).`, error),
   "execution.cancelled": ({ cancelledBy, reason }) => warn(`Cancelled${cancelledBy ? ` by ${cancelledBy.name}` : ""}.`, reason),
   "execution.timedOut": ({ error }) => failure("Timed out: its active time was used up.", error),

@@ -1,7 +1,7 @@
 // The card of an approval that cannot be shown. What is asked comes from models and agents, and one thing that breaks its card must not take the
 // others along: whoever sits before an empty inbox decides nothing. What cannot be read cannot be approved, so this card can only deny.
 
-import { Desk } from "./desk.js";
+import { DecisionForm } from "./decision.js";
 import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { shortId, words } from "./format.js";
 import { revealed } from "./reveal.js";
@@ -17,11 +17,11 @@ export function plainCard(approval, error, decided, element = h("article", { cla
   const badge = h("span", { class: "badge" });
   const title = h("h2", { id: uniqueId("approval") }, `Approval ${shortId(approval.id)} cannot be shown`);
   const shown = h("p", { class: "notice error" }, revealed(`It can only be denied here: ${error?.message ?? error}`));
-  const desk = new Desk(bare(approval), { shown, take, editing: Promise.resolve("") });
+  const form = new DecisionForm(bare(approval), { shown, take, editing: Promise.resolve("") });
   let status = "pending";
   attribute(element, "data-id", approval.id);
   attribute(element, "aria-labelledby", title.id);
-  fill(element, h("div", { class: "row small" }, badge), title, shown, desk.element);
+  fill(element, h("div", { class: "row small" }, badge), title, shown, form.element);
   update(approval);
   return { element, update };
 
@@ -34,7 +34,7 @@ export function plainCard(approval, error, decided, element = h("article", { cla
     attribute(element, "data-status", next.status);
     attribute(badge, "data-status", next.status);
     say(badge, words(next.status));
-    if (status === "pending" && next.status !== "pending") desk.settle(bare(next));
+    if (status === "pending" && next.status !== "pending") form.settle(bare(next));
     status = next.status;
   }
 }

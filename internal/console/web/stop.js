@@ -21,7 +21,7 @@ export class Cancel {
       },
     });
     this.#dialog = h("dialog", { "aria-label": "Cancel execution" }, h("div", { class: "stack" }, h("h2", {}, "Cancel this execution?"),
-      h("p", {}, "The agent and every process below it are stopped. This cannot be taken back."), this.#reason.element,
+      h("p", {}, "The agent and all of its processes are stopped. This cannot be undone."), this.#reason.element,
       h("div", { class: "row spread" }, h("button", { type: "button", on: { click: () => this.#dialog.close() } }, "Keep it running"), cancel.element)));
   }
 
@@ -47,7 +47,7 @@ export function closeButton(id, closing) {
 
 const modes = [
   ["retry", "Repeat the request", "The request to the model that failed is sent again. No tool call is repeated."],
-  ["load", "Take its session up again", "The agent goes on where it was. It is told that it was stopped."],
+  ["load", "Take its session up again", "The agent continues its session. It learns that it was stopped."],
   ["fresh", "Begin the turn anew", "A new session of the agent gets the turn's prompt again. What was done may be done twice."],
   ["fail", "End it", "The execution has failed. Where it wrote blocks before, only this turn has, and they can still be accepted."],
 ];
@@ -71,7 +71,7 @@ export class Interrupted {
       const { element } = actButton(label, { className: mode === "fail" ? "danger" : "", doing: "Under way…", request: () => post(path, { mode }) });
       this.#choices.set(mode, [h("dt", {}, element), h("dd", { class: "small" }, meaning)]);
     }
-    this.element.append(h("h2", {}, "How is it to go on?"), this.#why, h("dl", { class: "choices" }, [...this.#choices.values()]));
+    this.element.append(h("h2", {}, "How should it continue?"), this.#why, h("dl", { class: "choices" }, [...this.#choices.values()]));
   }
 
   show({ status, statusReason, cause }) {

@@ -50,7 +50,7 @@ function updateTool(parts, { tool }, scene) {
 /** What a person should know of a call besides its status. */
 function noteOf(tool) {
   if (tool.status === "queued") return "It has not begun: it waits until other commands of this server have ended.";
-  if (tool.status === "outcomeUnknown") return "Nobody knows what became of this call: it may have run when the server stopped.";
+  if (tool.status === "outcomeUnknown") return "The outcome of this call is unknown: it may have run when the server stopped.";
   return tool.truncated ? "A part of the output is missing here. The raw events have all that is kept." : "";
 }
 

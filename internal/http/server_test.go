@@ -39,8 +39,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is a whole server on SQLite with a scripted agent; every answer that a test gets is held against the document.
-type house struct {
+// testServer is a whole server on SQLite with a scripted agent; every answer that a test gets is held against the document.
+type testServer struct {
 	testing.TB
 	server  *Server
 	store   *store.Store
@@ -52,15 +52,15 @@ type house struct {
 	root    string // of the workspace
 }
 
-func newHouse(t testing.TB, change ...func(*Config)) *house {
+func newTestServer(t testing.TB, change ...func(*Config)) *testServer {
 	t.Helper()
-	return newAdmittingHouse(t, func(*admission.Config) {}, change...)
+	return newTestServerWith(t, func(*admission.Config) {}, change...)
 }
 
-// newAdmittingHouse is a house that admits requests in another way.
-func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...func(*Config)) *house {
+// newTestServerWith is a server that admits requests in another way.
+func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...func(*Config)) *testServer {
 	t.Helper()
-	h := &house{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
+	h := &testServer{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
 	h.log = events.NewLog(h.store)
 	h.manager = dispatch.NewManager(dispatch.Config{Config: sessions.Config{
 		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
@@ -81,7 +81,7 @@ func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...fu
 	admit(&admitting)
 	config := Config{
 		Admission: admission.New(admitting), Sessions: h.manager, Approvals: approvals.NewService(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Models: shelf{"demo", "dear"}, Agents: cupboard{}, Tools: toolbox{},
+		Reader: h.store, Items: paging.New(h.store), Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{},
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",
@@ -102,7 +102,7 @@ func newAdmittingHouse(t testing.TB, admit func(*admission.Config), change ...fu
 	return h
 }
 
-func (h *house) run() {
+func (h *testServer) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	logCtx, cancelLog := context.WithCancel(context.Background())
 	var managers, logs sync.WaitGroup
@@ -190,17 +190,17 @@ func permit(ctx context.Context, t *sessionstest.Turn, question domain.Question)
 	return t.Say("end", string(answer.Status), " ", answer.OptionID, string(answer.Content))
 }
 
-// cupboard is a registry of external agents: one that is there, and one that is not.
-type cupboard struct{}
+// agentRegistry is a registry of external agents: one that is there, and one that is not.
+type agentRegistry struct{}
 
-func (cupboard) Agents(context.Context) []AgentInfo {
+func (agentRegistry) Agents(context.Context) []AgentInfo {
 	return []AgentInfo{
 		{Name: "mock", Description: "A scripted agent.", Available: true, Version: "1.2.3", Mode: "ask"},
 		{Name: "absent", Reason: "absent is not installed; type: npm install -g absent"},
 	}
 }
 
-func (cupboard) Agent(_ context.Context, name string, probe bool) (AgentDetails, bool) {
+func (agentRegistry) Agent(_ context.Context, name string, probe bool) (AgentDetails, bool) {
 	switch {
 	case name == "absent":
 		return AgentDetails{AgentInfo: AgentInfo{Name: name}}, true
@@ -218,10 +218,10 @@ func (cupboard) Agent(_ context.Context, name string, probe bool) (AgentDetails,
 	}}, true
 }
 
-// shelf shows models, the first of which is the default.
-type shelf admissiontest.Models
+// modelRegistry shows models, the first of which is the default.
+type modelRegistry admissiontest.Models
 
-func (s shelf) Models(context.Context) []ModelInfo {
+func (s modelRegistry) Models(context.Context) []ModelInfo {
 	infos := make([]ModelInfo, len(s))
 	for i, name := range s {
 		infos[i] = ModelInfo{Name: name, Provider: "demo", Model: name, Default: i == 0, Available: true, ContextWindow: 4096}
@@ -229,14 +229,14 @@ func (s shelf) Models(context.Context) []ModelInfo {
 	return infos
 }
 
-func (s shelf) Names() []string { return s }
+func (s modelRegistry) Names() []string { return s }
 
-func (s shelf) Default() string { return admissiontest.Models(s).Default() }
+func (s modelRegistry) Default() string { return admissiontest.Models(s).Default() }
 
-// toolbox is a small registry of tools.
-type toolbox struct{}
+// toolRegistry is a small registry of tools.
+type toolRegistry struct{}
 
-func (toolbox) Tools() []ToolInfo {
+func (toolRegistry) Tools() []ToolInfo {
 	schema := json.RawMessage(`{"type":"object","properties":{"command":{"type":"string"}},"required":["command"]}`)
 	return []ToolInfo{
 		{Name: "bash", Version: "1", Class: domain.ClassExecute, Description: "Run a command.", Schema: schema},
@@ -256,7 +256,7 @@ func everyScope() []string {
 }
 
 // key makes a key and returns its token.
-func (h *house) key(tenant domain.TenantID, scopes ...string) string {
+func (h *testServer) key(tenant domain.TenantID, scopes ...string) string {
 	h.Helper()
 	token, _, err := keys.Create(h.Context(), h.store, keys.CreateParams{Tenant: tenant, Name: "ann", Scopes: scopes})
 	must(h, err)
@@ -272,7 +272,7 @@ type answer struct {
 }
 
 // ask sends a request. Extra are header names and values; one that is empty takes the header away.
-func (h *house) ask(method, path, body string, extra ...string) answer {
+func (h *testServer) ask(method, path, body string, extra ...string) answer {
 	h.Helper()
 	r := h.request(method, path, body, extra...)
 	response, err := client.Do(r)
@@ -287,7 +287,7 @@ func (h *house) ask(method, path, body string, extra ...string) answer {
 
 var client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}}
 
-func (h *house) request(method, path, body string, extra ...string) *http.Request {
+func (h *testServer) request(method, path, body string, extra ...string) *http.Request {
 	h.Helper()
 	r, err := http.NewRequestWithContext(h.Context(), method, h.url+path, strings.NewReader(body))
 	must(h, err)
@@ -369,7 +369,7 @@ func (a answer) count(path ...string) int {
 }
 
 // create starts an execution and returns its id.
-func (h *house) create(prompt string, extra ...string) string {
+func (h *testServer) create(prompt string, extra ...string) string {
 	h.Helper()
 	body, err := json.Marshal(map[string]any{"source": map[string]string{"type": "internal"}, "prompt": prompt})
 	must(h, err)
@@ -377,7 +377,7 @@ func (h *house) create(prompt string, extra ...string) string {
 }
 
 // open starts an external agent that stays open, and returns the execution's id when its first turn has ended.
-func (h *house) open(prompt string) string {
+func (h *testServer) open(prompt string) string {
 	h.Helper()
 	body, err := json.Marshal(map[string]any{
 		"source": map[string]string{"type": "acp", "command": "mock"}, "prompt": prompt, "keepOpen": true,
@@ -389,7 +389,7 @@ func (h *house) open(prompt string) string {
 }
 
 // idle waits until a turn has ended and the execution with it waits for the next prompt.
-func (h *house) idle(id string, turn int) {
+func (h *testServer) idle(id string, turn int) {
 	h.Helper()
 	eventually(h, "it is idle", func() bool {
 		a := h.ask("GET", "/executions/"+id, "").want(200)
@@ -398,7 +398,7 @@ func (h *house) idle(id string, turn int) {
 }
 
 // ended waits until the execution has ended.
-func (h *house) ended(id string) answer {
+func (h *testServer) ended(id string) answer {
 	h.Helper()
 	a := h.ask("GET", "/executions/"+id+"?wait=30", "").want(200)
 	if a.get("endedAt") == nil {
@@ -408,7 +408,7 @@ func (h *house) ended(id string) answer {
 }
 
 // pending waits until the execution asks, and returns the approval's id and hash.
-func (h *house) pending(id string) (approval, hash string) {
+func (h *testServer) pending(id string) (approval, hash string) {
 	h.Helper()
 	s := h.follow(id)
 	defer s.close()
@@ -431,12 +431,12 @@ type listener struct {
 	cancel   context.CancelFunc
 }
 
-func (h *house) follow(id string, extra ...string) *listener {
+func (h *testServer) follow(id string, extra ...string) *listener {
 	h.Helper()
 	return h.followURL("/executions/"+id+"/events", extra...)
 }
 
-func (h *house) followURL(path string, extra ...string) *listener {
+func (h *testServer) followURL(path string, extra ...string) *listener {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(h.Context(), 30*time.Second)
 	response, err := client.Do(h.request("GET", path, "", extra...).WithContext(ctx))
@@ -572,7 +572,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 // dial opens a bare connection, for requests that no client would send.
-func (h *house) dial() net.Conn {
+func (h *testServer) dial() net.Conn {
 	h.Helper()
 	connection, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
 	must(h, err)

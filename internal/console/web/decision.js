@@ -16,7 +16,7 @@ import { revealedCall } from "./suspect.js";
 
 const mostReason = 2000;
 
-export class Desk {
+export class DecisionForm {
   /**
    * @param {object} approval a pending one. Its hash is taken here, from what is drawn, and never read again at the moment of the click
    * @param {{shown: HTMLElement, take(approval: object): void, editing: Promise<string>}} card
@@ -30,7 +30,7 @@ export class Desk {
     this.state = h("p", { class: "muted", role: "status" });
     this.problem = h("p", { class: "error", role: "alert" });
     const said = h("div", { class: "said" }, this.state, this.problem); // has room for a line before there is one
-    this.element = h("div", { class: "desk stack", on: { keydown: (event) => this.escape(event) } }, this.place, this.result, said);
+    this.element = h("div", { class: "decision stack", on: { keydown: (event) => this.escape(event) } }, this.place, this.result, said);
     card.shown.addEventListener("unfold", () => this.look());
     this.choose();
   }
@@ -82,7 +82,7 @@ export class Desk {
     return [
       optionsNote && h("p", { class: "notice warn" }, optionsNote), remember.element,
       h("div", { class: "options" }, rows.map((row) => row.element),
-        bare && answer(bare, "The agent offers no way to say no; it is told that nobody will say.")),
+        bare && answer(bare, "The agent offers no way to deny; it learns that nobody answers.")),
     ];
   }
 
@@ -115,12 +115,12 @@ export class Desk {
       return answer(this.button(label, "", press), sentence);
     };
     return [
-      h("p", {}, "Look first what became of it: is the file there, did the job start? Then say what you found. Nothing runs by this answer."),
+      h("p", {}, "First find out what happened: is the file there, did the job start? Then answer. This answer runs nothing."),
       reason.element,
       h("div", { class: "options" },
-        row("succeeded", "It has succeeded", "It has done its work. The agent is told so, in your words, and goes on."),
-        row("failed", "It has failed", "It has not done its work. The agent is told so, in your words, and goes on."),
-        row("retry", "Ask to run it again", "It is safe to do once more. Nothing runs yet: you are asked again, whether it may.")),
+        row("succeeded", "It has succeeded", "It has done its work. The agent gets this answer with your words, and continues."),
+        row("failed", "It has failed", "It has not done its work. The agent gets this answer with your words, and continues."),
+        row("retry", "Ask to run it again", "It is safe to run again. Nothing runs yet: you are asked for a new approval.")),
     ];
   }
 
@@ -138,7 +138,7 @@ export class Desk {
 
   askReason() {
     const remember = rememberChoice(this.approval, "deny");
-    const reason = this.reason(`${lookup(told, this.approval.kind) ?? "It stands in the record."} It may stay empty.`);
+    const reason = this.reason(`${lookup(told, this.approval.kind) ?? "It is stored with the decision."} It may stay empty.`);
     this.form("Send denial", "danger", [reason.element, remember.element], () =>
       this.send({ decision: "deny", ...written(reason), ...kept(remember.value()) }));
     this.fields.set("/reason", reason);
@@ -269,7 +269,7 @@ export class Desk {
 }
 
 /** What a denial does, besides being one. */
-const told = { toolCall: "The agent reads it and goes on.", question: "The agent is told that you declined." };
+const told = { toolCall: "The agent reads it and continues.", question: "The agent learns that you declined." };
 
 /** A button with a sentence beside it that says what it does. */
 function answer(button, sentence) {
