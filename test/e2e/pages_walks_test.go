@@ -164,8 +164,8 @@ func startsReplicas(w *walker, e example) {
 	w.eventually("two servers", func() bool { return one.Ready(w.t.Context()) && two.Ready(w.t.Context()) })
 	tokens, err := filepath.Glob(filepath.Join(home, "data/[12]/token"))
 	must(w.t, err)
-	if len(tokens) != 1 {
-		w.t.Fatalf("the servers made the first token in %q", tokens)
+	if len(tokens) == 0 {
+		w.t.Fatal("no server has made a token")
 	}
 	token, err := os.ReadFile(tokens[0])
 	must(w.t, err)
