@@ -305,7 +305,7 @@ func (a *App) collectors() []prometheus.Collector {
 		gauge("signoff_executions_live", "Executions that this replica drives.",
 			func() float64 { return float64(a.manager.Live()) }),
 		counter("signoff_executions_acquired_total", "Executions that this replica acquired: woken, from the queue, or from another replica.",
-			func() float64 { return float64(a.manager.TakenUp()) }),
+			func() float64 { return float64(a.manager.Acquired()) }),
 		counter("signoff_executions_refused_total", "Creations that this replica refused since the queue was full.",
 			func() float64 { return float64(a.manager.Refused()) }),
 		gauge("signoff_commands_running", "Commands that this replica runs.",

@@ -25,14 +25,14 @@ import (
 func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
-	if err := m.takeOver(ctx, tenant, &request); err != nil {
-		return m.notTakenOver(ctx, tenant, key, err)
+	if err := m.findAgentSession(ctx, tenant, &request); err != nil {
+		return m.firstAnswerOr(ctx, tenant, key, err)
 	}
 	if request, err = m.maskRequest(request); err != nil {
 		return domain.Execution{}, false, err
 	}
 	execution = m.created(tenant, by, request)
-	m.awaitDeparture(ctx, execution)
+	m.awaitExit(ctx, execution)
 	ctx, cancel := domain.WithCreationTime(ctx, m.createWithin)
 	defer cancel()
 	creation := m.creation(execution, by, key)
@@ -54,7 +54,7 @@ func (m *Manager) Start(
 	case errors.Is(err, events.ErrUnderWay):
 		return domain.Execution{}, false, underWay(ctx)
 	case err != nil:
-		m.dismiss(s)
+		m.discard(s)
 		return m.notStarted(ctx, tenant, key, err)
 	}
 	written()
@@ -64,8 +64,8 @@ func (m *Manager) Start(
 	return execution, false, nil
 }
 
-// takeOver finds the agent session that a new execution wants to go on with.
-func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
+// findAgentSession finds the agent session that a new execution wants to go on with.
+func (m *Manager) findAgentSession(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
 	if request.ResumeFrom == "" {
 		return nil
 	}
@@ -92,9 +92,9 @@ func (m *Manager) takeOver(ctx context.Context, tenant domain.TenantID, request 
 	return nil
 }
 
-// awaitDeparture waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
+// awaitExit waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
 // and is not to be refused because the process takes a moment to leave.
-func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution) {
+func (m *Manager) awaitExit(ctx context.Context, execution domain.Execution) {
 	m.mu.Lock()
 	other := m.driving(execution)
 	m.mu.Unlock()
@@ -106,7 +106,7 @@ func (m *Manager) awaitDeparture(ctx context.Context, execution domain.Execution
 		return
 	}
 	select {
-	case <-other.departed:
+	case <-other.exited:
 	case <-time.After(sessions.StopGrace):
 	case <-ctx.Done():
 	}
@@ -171,7 +171,7 @@ func (m *Manager) notStarted(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
 	if errors.Is(err, store.ErrCommitUnknown) {
-		m.wonder() // where it was created after all, it is driven all the same
+		m.suspectUnknown() // where it was created after all, it is driven all the same
 	}
 	switch domain.CodeOf(err) {
 	case domain.CodeConflict:
@@ -179,13 +179,13 @@ func (m *Manager) notStarted(
 			return m.replay(ctx, tenant, key)
 		}
 	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue does not forget what it has taken
-		return m.notTakenOver(ctx, tenant, key, err)
+		return m.firstAnswerOr(ctx, tenant, key, err)
 	}
 	return domain.Execution{}, false, err
 }
 
-// notTakenOver gives the first answer again also where what it took over is not there any more.
-func (m *Manager) notTakenOver(
+// firstAnswerOr gives the first answer again also where what it took over is not there any more.
+func (m *Manager) firstAnswerOr(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
 	if key != nil {

@@ -29,8 +29,8 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 		return err
 	}
 	m.log.Forget(id)
-	m.call(id) // whoever drives it ends it, and somebody must
-	ring(m.deleted)
+	m.acquireSoon(id) // whoever drives it ends it, and somebody must
+	notify(m.deleted)
 	return nil
 }
 

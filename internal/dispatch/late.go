@@ -34,7 +34,7 @@ func underWay(ctx context.Context) error {
 // createdLate drives a session, or lets it go, whose creation has come through, or not, after its answer.
 func (m *Manager) createdLate(ctx context.Context, s *sessions.Session, key *store.Idempotency, err error) {
 	if err != nil {
-		m.dismiss(s)
+		m.discard(s)
 		m.notCreatedLate(ctx, s.Execution(), key, err)
 		return
 	}
@@ -61,7 +61,7 @@ func (m *Manager) notCreatedLate(ctx context.Context, execution domain.Execution
 	if !errors.Is(err, store.ErrCommitUnknown) {
 		return
 	}
-	m.wonder()
+	m.suspectUnknown()
 	if isLate(ctx) && key == nil {
 		m.retract(execution)
 	}

@@ -23,7 +23,7 @@ type leaseholder struct {
 	until   time.Time             // when it is over; zero: it lasts
 	written time.Time             // when the newest renewal that worked was sent
 	over    *time.Timer           // ends the lease when it is not renewed in time; nil where nobody else could take over
-	retired bool                  // given back for good
+	stopped bool                  // given back for good
 	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
 
 	failing  atomic.Bool // the newest renewal did not work: the database takes nothing in
@@ -84,11 +84,11 @@ func (l *leaseholder) end(why error) {
 	l.ctx, l.over = nil, nil
 }
 
-// retire ends the renewals, and waits for one that is under way.
-func (l *leaseholder) retire() {
+// stopRenewing ends the renewals, and waits for one that is under way.
+func (l *leaseholder) stopRenewing() {
 	l.renewing.Lock()
 	defer l.renewing.Unlock()
-	l.retired = true
+	l.stopped = true
 }
 
 // age is how long ago the newest renewal that worked was sent.

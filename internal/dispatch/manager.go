@@ -69,34 +69,34 @@ type Manager struct {
 
 	running sync.WaitGroup
 
-	bell     chan struct{} // there may be something to take up
-	giving   chan struct{} // full while executions are given back
-	deleted  chan struct{} // there may be something to remove
-	draining chan struct{} // closes with the drain
+	notification chan struct{} // there may be something to take up
+	releasing    chan struct{} // full while executions are given back
+	deleted      chan struct{} // there may be something to remove
+	draining     chan struct{} // closes with the drain
 
 	counts counts
 
-	mu       sync.Mutex
-	live     map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
-	tenants  map[domain.TenantID]int        // how many of them each has
-	arriving int                            // how many of them still read what an earlier driver left
-	more     bool                           // there was more to take up than there was room for
-	backlog  int                            // how often an execution may have been queued since the queue was last found empty
-	called   map[domain.ExecutionID]bool    // somebody waits for them, and perhaps nobody drives them
-	orphans  map[domain.ExecutionID]int64   // to be given back, by epoch
-	doubt    time.Time                      // until when this replica may own what it does not know of
+	mu         sync.Mutex
+	live       map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
+	tenants    map[domain.TenantID]int        // how many of them each has
+	recovering int                            // how many of them still read what an earlier driver left
+	more       bool                           // there was more to take up than there was room for
+	backlog    int                            // how often an execution may have been queued since the queue was last found empty
+	urgent     map[domain.ExecutionID]bool    // somebody waits for them, and perhaps nobody drives them
+	orphans    map[domain.ExecutionID]int64   // to be given back, by epoch
+	doubt      time.Time                      // until when this replica may own what it does not know of
 }
 
 // counts are for the metrics.
-type counts struct{ takenUp, refused atomic.Int64 }
+type counts struct{ acquired, refused atomic.Int64 }
 
 // driven is an execution that has a session here. The manager's lock guards it.
 type driven struct {
-	session   *sessions.Session
-	departed  chan struct{} // closes when the session has left, and its agent with it
-	contested bool          // it was claimed again before its session had left
-	arriving  bool          // its session reads what the earlier driver left
-	summoned  bool          // somebody else has written to it
+	session    *sessions.Session
+	exited     chan struct{} // closes when the session has left, and its agent with it
+	contested  bool          // it was claimed again before its session had left
+	recovering bool          // its session reads what the earlier driver left
+	notified   bool          // somebody else has written to it
 }
 
 var errNoRoom = errors.New("dispatch: no room for another session")
@@ -123,7 +123,7 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Sess
 		return nil, domain.NotResumable("The execution %s is going on with that agent session.", other.session.Execution().ID)
 	}
 	s := m.engine.NewSession(execution, epoch, lease)
-	m.live[execution.ID] = &driven{session: s, departed: make(chan struct{})}
+	m.live[execution.ID] = &driven{session: s, exited: make(chan struct{})}
 	m.tenants[execution.Tenant]++
 	m.running.Add(1)
 	return s, nil
@@ -156,37 +156,37 @@ func (m *Manager) drive(s *sessions.Session) {
 	s.Run()
 }
 
-// dismiss lets an admitted session go that was never driven.
-func (m *Manager) dismiss(s *sessions.Session) {
+// discard lets an admitted session go that was never driven.
+func (m *Manager) discard(s *sessions.Session) {
 	defer m.running.Done()
-	s.Dismiss()
+	s.Discard()
 }
 
-// Left implements [sessions.Dispatcher].
-func (m *Manager) Left(s *sessions.Session) {
+// Exited implements [sessions.Dispatcher].
+func (m *Manager) Exited(s *sessions.Session) {
 	failpoint.Hit(failpoint.AfterSession)
 	execution := s.Execution()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.live[execution.ID]
-	m.vacated(execution.Tenant)
+	m.roomFreed(execution.Tenant)
 	delete(m.live, execution.ID)
 	if m.tenants[execution.Tenant]--; m.tenants[execution.Tenant] == 0 {
 		delete(m.tenants, execution.Tenant)
 	}
 	m.recovered(d)
-	if d.summoned && s.LetGo() {
-		m.called[execution.ID] = true
+	if d.notified && s.Released() {
+		m.urgent[execution.ID] = true
 	}
-	if _, orphaned := m.orphans[execution.ID]; orphaned || m.backlog > 0 || m.more || d.summoned {
-		ring(m.bell)
+	if _, orphaned := m.orphans[execution.ID]; orphaned || m.backlog > 0 || m.more || d.notified {
+		notify(m.notification)
 	}
-	close(d.departed)
+	close(d.exited)
 }
 
-// vacated has the queue looked at where it may have waited for the session that leaves: what was queued on another replica this one
+// roomFreed has the queue looked at where it may have waited for the session that leaves: what was queued on another replica this one
 // has not heard of, and nobody new is to go before it. m.mu is held.
-func (m *Manager) vacated(tenant domain.TenantID) {
+func (m *Manager) roomFreed(tenant domain.TenantID) {
 	full := len(m.live) >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
 	if full && m.limits.Queued > 0 {
 		m.backlog++
@@ -202,13 +202,13 @@ func (m *Manager) Recovered(s *sessions.Session) {
 
 // recovered has the next log read in the place of this one. m.mu is held.
 func (m *Manager) recovered(d *driven) {
-	if !d.arriving {
+	if !d.recovering {
 		return
 	}
-	d.arriving = false
-	m.arriving--
+	d.recovering = false
+	m.recovering--
 	if m.more {
-		ring(m.bell)
+		notify(m.notification)
 	}
 }
 
@@ -236,22 +236,22 @@ func (m *Manager) isDraining() bool {
 // HoldsLease implements [sessions.Dispatcher].
 func (m *Manager) HoldsLease() error { return m.leases.good() }
 
-// maxCalled bounds what a database that is away for long has called up.
-const maxCalled = 10_000
+// maxUrgent bounds what a database that is away for long has called up.
+const maxUrgent = 10_000
 
-// call has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
+// acquireSoon has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
 // comes of that. Where it is driven the claim finds nothing. A session of this replica may be about to let go of it: then it is
 // claimed again when that has left.
-func (m *Manager) call(id domain.ExecutionID) {
+func (m *Manager) acquireSoon(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, live := m.live[id]
 	switch {
 	case live:
-		d.summoned = true
-	case len(m.called) < maxCalled: // the ticks find the rest
-		m.called[id] = true
-		ring(m.bell)
+		d.notified = true
+	case len(m.urgent) < maxUrgent: // the ticks find the rest
+		m.urgent[id] = true
+		notify(m.notification)
 	}
 }
 
@@ -260,7 +260,7 @@ func (m *Manager) lookAgain() {
 	m.mu.Lock()
 	m.more = true
 	m.mu.Unlock()
-	ring(m.bell)
+	notify(m.notification)
 }
 
 // enqueued has the queue looked at: somebody may have left meanwhile.
@@ -268,7 +268,7 @@ func (m *Manager) enqueued() {
 	m.mu.Lock()
 	m.backlog++
 	m.mu.Unlock()
-	ring(m.bell)
+	notify(m.notification)
 }
 
 // contest leaves an execution to other replicas until its earlier session has left this one. Otherwise this replica, whose lease is good, would claim it
@@ -285,23 +285,23 @@ func (m *Manager) contest(id domain.ExecutionID) {
 // connection was given up.
 const doubtLasts = 2 * time.Minute
 
-// wonder has the next ticks look for executions that this replica owns and does not know of.
-func (m *Manager) wonder() {
+// suspectUnknown has the next ticks look for executions that this replica owns and does not know of.
+func (m *Manager) suspectUnknown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doubt = time.Now().Add(doubtLasts)
 }
 
-// doubtful passes on the error of a claim, which may have worked all the same.
-func (m *Manager) doubtful(err error) error {
+// suspectAfter passes on the error of a claim, which may have worked all the same.
+func (m *Manager) suspectAfter(err error) error {
 	if errors.Is(err, store.ErrCommitUnknown) {
-		m.wonder()
+		m.suspectUnknown()
 	}
 	return err
 }
 
-// TakenUp counts the executions that this replica went on with.
-func (m *Manager) TakenUp() int64 { return m.counts.takenUp.Load() }
+// Acquired counts the executions that this replica went on with.
+func (m *Manager) Acquired() int64 { return m.counts.acquired.Load() }
 
 // Refused counts the creations that this replica had no room for.
 func (m *Manager) Refused() int64 { return m.counts.refused.Load() }
@@ -316,8 +316,8 @@ func (m *Manager) Live() int {
 // Commands tells how many commands of this server run, and how many wait for a slot.
 func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
 
-// ring is a bell: it never waits, and two rings before anybody looks are one.
-func ring(bell chan struct{}) {
+// notify is a bell: it never waits, and two rings before anybody looks are one.
+func notify(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:

@@ -17,9 +17,9 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 		seen := m.queueings()
 		claimed, err := m.store.AcquireQueued(ctx, m.replica, free, m.limits.LivePerTenant, live)
 		if err != nil {
-			return m.doubtful(err)
+			return m.suspectAfter(err)
 		}
-		m.resumeAll(claimed)
+		m.recoverAll(claimed)
 		if len(claimed) == 0 {
 			m.noBacklog(seen)
 			return nil
@@ -45,7 +45,7 @@ func (m *Manager) noBacklog(seen int) {
 func (m *Manager) vacancies() (free int, live map[domain.TenantID]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	free = min(claimBatch, m.limits.Live-len(m.live))
+	free = min(acquireBatch, m.limits.Live-len(m.live))
 	if free <= 0 {
 		return 0, nil
 	}

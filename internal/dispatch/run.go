@@ -21,8 +21,8 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(),
 		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
 		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
-		called: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
-		bell: make(chan struct{}, 1), giving: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
+		urgent: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
+		notification: make(chan struct{}, 1), releasing: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	config.MaxEvents, config.MaxCommands = m.limits.Events, m.limits.Commands
 	m.engine = sessions.NewEngine(config.Config, s, log, m)
@@ -38,7 +38,7 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	if m.lookEvery == 0 {
 		m.lookEvery = min(m.ttl/3, time.Second)
 	}
-	log.OnForeign(m.call)
+	log.OnForeign(m.acquireSoon)
 	log.OnRelease(m.lookAgain)
 	if m.leases.trust = config.Trust; config.Trust == nil {
 		m.leases.trust = func(time.Time) {}
@@ -58,7 +58,7 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	defer beside.Wait()
 	beside.Go(func() { m.keepRenewing(ctx) })
 	beside.Go(func() { m.keepRemoving(ctx) })
-	m.keepTakingUp(ctx)
+	m.keepAcquiring(ctx)
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (m *Manager) keepRenewing(ctx context.Context) {
 func (m *Manager) renew(ctx context.Context) error {
 	m.leases.renewing.Lock()
 	defer m.leases.renewing.Unlock()
-	if m.leases.retired {
+	if m.leases.stopped {
 		return nil
 	}
 	sent := time.Now()
@@ -132,12 +132,12 @@ func (m *Manager) Writable() bool {
 	return m.leases.age() < m.ttl/2 && !m.leases.failing.Load() && !m.log.Failing() && m.log.Waiting() < slowCommit
 }
 
-// keepTakingUp looks at every tick, and when the bell rings.
-func (m *Manager) keepTakingUp(ctx context.Context) {
+// keepAcquiring looks at every tick, and when the bell rings.
+func (m *Manager) keepAcquiring(ctx context.Context) {
 	ticker := time.NewTicker(m.lookEvery)
 	defer ticker.Stop()
 	for tick := true; ; {
-		if err := m.takeUp(ctx, tick); err != nil && ctx.Err() == nil {
+		if err := m.acquire(ctx, tick); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot take up executions", "error", err)
 		}
 		select {
@@ -145,28 +145,28 @@ func (m *Manager) keepTakingUp(ctx context.Context) {
 			return
 		case <-ticker.C:
 			tick = true
-		case <-m.bell:
+		case <-m.notification:
 			tick = false
 		}
 	}
 }
 
-// takeUp claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
+// acquire claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
 // cannot drive. Between two ticks it looks only for what the bell may have rung for.
-func (m *Manager) takeUp(ctx context.Context, tick bool) error {
-	ctx, cancel := context.WithTimeout(ctx, takeUpLimit)
+func (m *Manager) acquire(ctx context.Context, tick bool) error {
+	ctx, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
-	if err := m.giveBack(ctx, tick); err != nil {
+	if err := m.releaseOrphans(ctx, tick); err != nil {
 		return err
 	}
-	if err := m.claimCalled(ctx); err != nil {
+	if err := m.acquireUrgent(ctx); err != nil {
 		return err
 	}
 	m.mu.Lock()
 	more, backlog := m.more, m.backlog > 0
 	m.mu.Unlock()
 	if tick || more {
-		if err := m.claimLeft(ctx); err != nil {
+		if err := m.acquireReleased(ctx); err != nil {
 			return err
 		}
 	}
@@ -191,25 +191,25 @@ func (m *Manager) Drain(ctx context.Context) error {
 	}()
 	select {
 	case <-left:
-		m.leases.retire()
-		return m.letGo(ctx)
+		m.leases.stopRenewing()
+		return m.releaseAll(ctx)
 	case <-ctx.Done():
 		slog.Error("drain was cut short", "live", m.Live())
 		return context.Cause(ctx)
 	}
 }
 
-// givingLasts is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
-const givingLasts = time.Second
+// releaseWait is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
+const releaseWait = time.Second
 
-// letGo gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
+// releaseAll gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
 // others passed over when they looked.
-func (m *Manager) letGo(ctx context.Context) error {
-	late := time.NewTimer(givingLasts)
+func (m *Manager) releaseAll(ctx context.Context) error {
+	late := time.NewTimer(releaseWait)
 	defer late.Stop()
 	select {
-	case m.giving <- struct{}{}:
-		defer func() { <-m.giving }()
+	case m.releasing <- struct{}{}:
+		defer func() { <-m.releasing }()
 	case <-late.C:
 	case <-ctx.Done():
 		return context.Cause(ctx)

@@ -131,7 +131,7 @@ func (b *blocks) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 func (b *blocks) submit(change *changeSet, handed *submission) {
 	c, open := b.calls.open[handed.call.ID]
 	switch {
-	case b.turn.handsOver():
+	case b.turn.handsOff():
 		return // the asker's context ends soon; it hands them in again where the execution is driven next
 	case b.turn.stopped() || !b.progress.Turn.Open || b.turn.result != nil || !open || b.budget.spent != nil:
 		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")

@@ -194,7 +194,7 @@ func TestARuleOfTheRequestIsNobodys(t *testing.T) {
 		r.Rules = []domain.RequestRule{{Effect: domain.Allow, Matcher: domain.Matcher{Command: "git log *"}}}
 	})
 	open := w.approvals(id, 2)
-	if _, err := w.desk.RevokeRule(t.Context(), tenant, ask.ID, alice, audit.ByAPI); err != nil {
+	if _, err := w.service.RevokeRule(t.Context(), tenant, ask.ID, alice, audit.ByAPI); err != nil {
 		t.Fatal(err)
 	}
 	w.decide(approvalFor(t, open, "date"))

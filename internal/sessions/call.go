@@ -49,8 +49,8 @@ func (c *call) logged() domain.OpenCall {
 // running tells whether the call has started.
 func (c *call) running() bool { return c.logged().Running }
 
-// lost tells whether its server stopped while it ran, and it has not started again.
-func (c *call) lost() bool { return c.logged().Lost }
+// outcomeUnknown tells whether its server stopped while it ran, and it has not started again.
+func (c *call) outcomeUnknown() bool { return c.logged().Lost }
 
 // generation is the one that it has handed in; 0: none.
 func (c *call) generation() int { return c.logged().Generation }
@@ -81,8 +81,8 @@ func (c *call) expires() *time.Time {
 	}
 }
 
-// vacate gives back the slot of a call that does not run, or not any more.
-func (c *call) vacate() {
+// releaseSlot gives back the slot of a call that does not run, or not any more.
+func (c *call) releaseSlot() {
 	c.slot.release()
 	c.slot, c.delayed = nil, nil
 }
@@ -94,8 +94,8 @@ func (c *call) edited(arguments json.RawMessage) {
 	c.Action = domain.Action{}
 }
 
-// wished is the wish to have a lost call tried again, as far as it is known.
-func (c *call) wished() domain.Decision {
+// retryDecision is the wish to have a lost call tried again, as far as it is known.
+func (c *call) retryDecision() domain.Decision {
 	if c.retry == nil {
 		return domain.Decision{}
 	}

@@ -40,8 +40,8 @@ func (change *changeSet) empty() bool {
 	return len(change.events) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced
 }
 
-// onlySays tells whether the change set has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
-func (change *changeSet) onlySays() bool {
+// onlyEvents tells whether the change set has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
+func (change *changeSet) onlyEvents() bool {
 	return len(change.asked)+len(change.resolved)+len(change.replies)+len(change.dropped)+len(change.audit)+len(change.handed)+len(change.closing) == 0 &&
 		change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
 }

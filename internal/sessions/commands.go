@@ -27,7 +27,7 @@ type commandQueue struct {
 type slot struct {
 	queue             *commandQueue
 	tenant, execution string
-	tell              func() // that it is given; nil where nobody had to wait
+	onGiven           func() // that it is given; nil where nobody had to wait
 	given             bool
 }
 
@@ -44,7 +44,7 @@ func (q *commandQueue) request(tenant domain.TenantID, execution domain.Executio
 		q.give(p)
 		return p
 	}
-	p.tell = tell
+	p.onGiven = tell
 	q.waiting = append(q.waiting, p)
 	return p
 }
@@ -78,7 +78,7 @@ func (p *slot) release() {
 		next := slices.MinFunc(q.waiting, q.sooner)
 		q.waiting = slices.DeleteFunc(q.waiting, func(other *slot) bool { return other == next })
 		q.give(next)
-		next.tell()
+		next.onGiven()
 	}
 	if len(q.waiting) == 0 {
 		clear(q.last) // nobody has waited for longer than anybody else

@@ -42,7 +42,7 @@ func (c *control) read() error {
 }
 
 func (c *control) cancellation() outcome {
-	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, wish: c.requests.Cancel}
+	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, cancel: c.requests.Cancel}
 }
 
 // wanted tells whether somebody has left a wish that is to be met now.

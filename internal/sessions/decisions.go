@@ -56,7 +56,7 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 		pm.resolve(change, c, row)
 		return
 	}
-	if !c.lost() || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
+	if !c.outcomeUnknown() || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
 		c.came = decidedBy(row)
 	}
 	switch {

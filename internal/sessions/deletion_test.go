@@ -78,7 +78,7 @@ func TestDeleteOfALiveExecution(t *testing.T) {
 					t.Errorf("a follower is told %v", err)
 				}
 				for _, a := range asked {
-					_, err := w.desk.Decide(context.Background(), tenant, a.ID,
+					_, err := w.service.Decide(context.Background(), tenant, a.ID,
 						approvals.Answer{Verb: domain.Approve, ArgumentsHash: a.ArgumentsHash, By: alice})
 					if domain.CodeOf(err) != domain.CodeNotFound {
 						t.Errorf("an approval is decided on: %v", err)

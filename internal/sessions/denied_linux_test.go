@@ -226,7 +226,7 @@ func TestADenyRuleHoldsForCommands(t *testing.T) {
 
 func (w *world) revoke(rule domain.PermissionRule) {
 	w.t.Helper()
-	if _, err := w.desk.RevokeRule(context.Background(), tenant, rule.ID, alice, audit.ByAPI); err != nil {
+	if _, err := w.service.RevokeRule(context.Background(), tenant, rule.ID, alice, audit.ByAPI); err != nil {
 		w.t.Fatal(err)
 	}
 }

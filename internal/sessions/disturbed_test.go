@@ -25,19 +25,19 @@ import (
 // hooked is a store that a test can disturb.
 type hooked struct {
 	*store.Store
-	afterWish, afterRules func()
-	heartbeat             func() error
-	events                func(id domain.ExecutionID) error
-	approvalsOf           func() error
-	claims                atomic.Int32
-	shared                bool
-	commit                func(ctx context.Context, changes []store.Change) error
+	afterRequests, afterRules func()
+	heartbeat                 func() error
+	events                    func(id domain.ExecutionID) error
+	approvalsOf               func() error
+	claims                    atomic.Int32
+	shared                    bool
+	commit                    func(ctx context.Context, changes []store.Change) error
 }
 
 func (h *hooked) ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error) {
 	wish, err := h.Store.ControlRequests(ctx, id)
-	if h.afterWish != nil {
-		h.afterWish()
+	if h.afterRequests != nil {
+		h.afterRequests()
 	}
 	return wish, err
 }
@@ -117,7 +117,7 @@ func TestCancelIsNotLost(t *testing.T) {
 	once := sync.OnceFunc(func() {
 		_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Cancel: &store.CancelRequest{By: alice}})
 	})
-	h.afterWish = once
+	h.afterRequests = once
 	w.decide(all[0], deny("no"))
 	if got := w.ended(id).Status; got != domain.StatusCancelled { // lost, it would wait for the other answer for ever
 		t.Errorf("after the committed wish the execution is %s", got)
@@ -175,7 +175,7 @@ func TestCancelWhileDownWithdrawsApproval(t *testing.T) {
 			t.Errorf("Decide panicked: %v", r)
 		}
 	}()
-	_, err := w.desk.Decide(context.Background(), tenant, a.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: a.ArgumentsHash, By: alice})
+	_, err := w.service.Decide(context.Background(), tenant, a.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: a.ArgumentsHash, By: alice})
 	t.Log("decide:", err)
 }
 

@@ -260,7 +260,7 @@ func TestExpiryIsNoHumanNo(t *testing.T) {
 		if outcomes := payloads[domain.ToolCallCompleted](t, log); outcomes[0].Outcome != domain.OutcomeExpired || outcomes[0].Error.Code != domain.CodeApprovalExpired {
 			t.Errorf("outcome: %+v", outcomes[0])
 		}
-		_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{
+		_, err := w.service.Decide(context.Background(), tenant, approval.ID, approvals.Answer{
 			Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice,
 		})
 		if domain.CodeOf(err) != domain.CodeApprovalExpired {
@@ -316,7 +316,7 @@ func TestRacingDeciders(t *testing.T) {
 					if i%2 == 1 {
 						answer = approvals.Answer{Verb: domain.DenyCall, Reason: "no", By: by}
 					}
-					_, err := w.desk.Decide(context.Background(), tenant, approval.ID, answer)
+					_, err := w.service.Decide(context.Background(), tenant, approval.ID, answer)
 					switch domain.CodeOf(err) {
 					case domain.CodeAlreadyDecided:
 						lost.Store(i, answer.Verb)

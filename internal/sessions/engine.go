@@ -42,7 +42,7 @@ type Dispatcher interface {
 	// Release has an execution given back that nobody drives here any more.
 	Release(id domain.ExecutionID, epoch int64)
 	// Left tells that a session is over, and its agent with it. It is the last thing that a session does.
-	Left(s *Session)
+	Exited(s *Session)
 	// Draining closes when the server begins to shut down.
 	Draining() <-chan struct{}
 	// HoldsLease is nil as long as this server may write.

@@ -201,7 +201,7 @@ func TestWithdrawnQuestion(t *testing.T) {
 		if end := w.ended(id); end.Output.Text != "withdrawn" || end.Status != domain.StatusCompleted {
 			t.Errorf("%s %+v", end.Status, end.Output)
 		}
-		_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
+		_, err := w.service.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
 		if domain.CodeOf(err) != domain.CodeApprovalCancelled {
 			t.Errorf("deciding then: %v", err)
 		}
@@ -223,7 +223,7 @@ func TestWithdrawalAgainstDecision(t *testing.T) {
 			id := w.start(outside)
 			approval := w.approvals(id, 1)[0]
 			go close(withdraw)
-			_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
+			_, err := w.service.Decide(context.Background(), tenant, approval.ID, approvals.Answer{Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, By: alice})
 			if err != nil && domain.CodeOf(err) != domain.CodeApprovalCancelled {
 				t.Error(err)
 			}
@@ -504,7 +504,7 @@ func TestYesToACallForAnExternalAgent(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var runs atomic.Int32
 		w, _ := abroad(t, s, versioned("", &runs))
-		w.desk = approvals.NewService(s, w.log, noTools{})
+		w.service = approvals.NewService(s, w.log, noTools{})
 		id := w.start(outside)
 		w.decide(w.approvals(id, 1)[0])
 		if end := w.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {

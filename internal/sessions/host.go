@@ -40,16 +40,16 @@ var _ domain.Host = (*host)(nil)
 
 func (h *host) Emit(ctx context.Context, payloads ...domain.Payload) error {
 	for _, payload := range payloads {
-		if !tellable(payload) {
+		if !emittable(payload) {
 			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
 		}
 	}
-	return h.inbox.say(ctx, payloads)
+	return h.inbox.emit(ctx, payloads)
 }
 
-// tellable lists what is the agent's to tell. Most starts, decisions, states and ends are the session's: an agent that
+// emittable lists what is the agent's to tell. Most starts, decisions, states and ends are the session's: an agent that
 // could tell them could forge them. The start of a call is the agent's where it did not ask.
-func tellable(payload domain.Payload) bool {
+func emittable(payload domain.Payload) bool {
 	switch p := payload.(type) {
 	case domain.MessageDelta, domain.MessageCompleted, domain.ThoughtDelta, domain.ThoughtCompleted,
 		domain.ToolCallRequested, domain.ToolCallUpdated, domain.ToolCallReported, domain.ToolCallCompleted,

@@ -29,9 +29,9 @@ type inbox struct {
 	traced int   // bytes of the traces
 	closed error // why nothing is taken any more
 
-	bell chan struct{} // for the session: there is something
-	room chan struct{} // for agents: there may be room again
-	over chan struct{} // closes with the inbox
+	ready chan struct{} // for the session: there is something
+	room  chan struct{} // for agents: there may be room again
+	over  chan struct{} // closes with the inbox
 }
 
 // item is one thing that an agent said; exactly one field is set.
@@ -82,13 +82,13 @@ type turnResult struct {
 }
 
 func newInbox() *inbox {
-	return &inbox{bell: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
+	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// say puts payloads in, all at once, and as text that grows what is a delta. It waits while the inbox is full.
-func (b *inbox) say(ctx context.Context, payloads []domain.Payload) error {
+// emit puts payloads in, all at once, and as text that grows what is a delta. It waits while the inbox is full.
+func (b *inbox) emit(ctx context.Context, payloads []domain.Payload) error {
 	for {
-		full, err := b.trySay(payloads)
+		full, err := b.tryEmit(payloads)
 		if err != nil || !full {
 			return err
 		}
@@ -101,7 +101,7 @@ func (b *inbox) say(ctx context.Context, payloads []domain.Payload) error {
 	}
 }
 
-func (b *inbox) trySay(payloads []domain.Payload) (full bool, err error) {
+func (b *inbox) tryEmit(payloads []domain.Payload) (full bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed != nil {
@@ -113,7 +113,7 @@ func (b *inbox) trySay(payloads []domain.Payload) (full bool, err error) {
 	for _, payload := range payloads {
 		b.add(payload)
 	}
-	ring(b.bell)
+	notify(b.ready)
 	return false, nil
 }
 
@@ -204,7 +204,7 @@ func (b *inbox) put(i item) error {
 		return b.closed
 	}
 	b.items = append(b.items, i)
-	ring(b.bell)
+	notify(b.ready)
 	return nil
 }
 
@@ -218,7 +218,7 @@ func (b *inbox) trace(message domain.DebugMessage) {
 	}
 	b.traced += itemBytes + len(message.Message)
 	b.traces = append(b.traces, message)
-	ring(b.bell)
+	notify(b.ready)
 }
 
 // take empties the inbox.
@@ -227,7 +227,7 @@ func (b *inbox) take() ([]item, []domain.DebugMessage) {
 	defer b.mu.Unlock()
 	items, traces := b.items, b.traces
 	b.items, b.traces, b.bytes, b.traced = nil, nil, 0, 0
-	ring(b.room)
+	notify(b.room)
 	return items, traces
 }
 
@@ -241,8 +241,8 @@ func (b *inbox) close(why error) {
 	}
 }
 
-// ring is a bell: it never waits, and two rings before anybody looks are one.
-func ring(bell chan struct{}) {
+// notify is a bell: it never waits, and two rings before anybody looks are one.
+func notify(bell chan struct{}) {
 	select {
 	case bell <- struct{}{}:
 	default:

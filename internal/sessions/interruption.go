@@ -33,7 +33,7 @@ func (s *Session) interrupt(change *changeSet, why interruption) state {
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	return s.sync
+	return s.readControl
 }
 
 // interrupted: somebody is to choose how the execution goes on. There is a deadline only where the cause has one.
@@ -41,24 +41,24 @@ func (s *Session) interrupted() state {
 	chosen := s.control.requests.Resume
 	switch {
 	case chosen != nil && chosen.Mode == domain.ResumeFail:
-		return s.notGoneOn(chosen.By.Name + " chose not to go on.")
+		return s.failInterrupted(chosen.By.Name + " chose not to go on.")
 	case chosen != nil:
 		return s.resume(*chosen)
 	case s.control.requests.Close != nil:
-		return s.notGoneOn(s.control.requests.Close.Name + " closed the execution.")
+		return s.failInterrupted(s.control.requests.Close.Name + " closed the execution.")
 	}
 	return s.rest(s.recorder.choosingSeconds(), func() state {
-		return s.notGoneOn("nobody chose in time how to go on.")
+		return s.failInterrupted("nobody chose in time how to go on.")
 	})
 }
 
-// notGoneOn ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
-func (s *Session) notGoneOn(why string) state {
+// failInterrupted ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
+func (s *Session) failInterrupted(why string) state {
 	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.progress.Cause] + ", and " + why})
 	if s.blocks.keeps() && s.progress.Turn.Open {
 		return s.endTurn(end, domain.StatusIdle)
 	}
-	return s.finish(end)
+	return s.end(end)
 }
 
 var whatHappened = map[domain.InterruptCause]string{

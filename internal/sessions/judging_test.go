@@ -103,7 +103,7 @@ func TestWhatTakesAWhileIsJudgedAllTheSame(t *testing.T) {
 		rule := domain.PermissionRule{
 			Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Deny, By: alice, Matcher: domain.Matcher{Command: "date"},
 		}
-		if _, _, err := w.desk.CreateRule(context.Background(), rule, "", "test"); err != nil {
+		if _, _, err := w.service.CreateRule(context.Background(), rule, "", "test"); err != nil {
 			t.Fatal(err)
 		}
 		judge.letGo()

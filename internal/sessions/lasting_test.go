@@ -27,7 +27,7 @@ func waits(ctx context.Context, _ *sessionstest.Turn) (domain.StopReason, error)
 // rule makes a rule for everybody.
 func (w *world) rule(effect domain.Verdict, matcher domain.Matcher) domain.PermissionRule {
 	w.t.Helper()
-	rule, _, err := w.desk.CreateRule(context.Background(), domain.PermissionRule{
+	rule, _, err := w.service.CreateRule(context.Background(), domain.PermissionRule{
 		Tenant: tenant, Scope: domain.RememberGlobal, Effect: effect, Matcher: matcher, By: alice,
 	}, "", audit.ByAPI)
 	if err != nil {
@@ -319,9 +319,9 @@ func TestNoYesToAnOlderVersion(t *testing.T) {
 				first.killed()
 
 				second := newWorld(t, s, versioned("2", &runs), change)
-				second.desk = approvals.NewService(s, second.log, updated{})
+				second.service = approvals.NewService(s, second.log, updated{})
 				yes := approvals.Answer{Verb: domain.Approve, ArgumentsHash: before.ArgumentsHash, By: alice}
-				shown, err := second.desk.Decide(context.Background(), tenant, before.ID, yes)
+				shown, err := second.service.Decide(context.Background(), tenant, before.ID, yes)
 				if domain.CodeOf(err) != domain.CodeArgumentsHash || shown.Status != domain.ApprovalCancelled {
 					t.Errorf("%s: %v", shown.Status, err)
 				}
@@ -329,7 +329,7 @@ func TestNoYesToAnOlderVersion(t *testing.T) {
 				if runs.Load() != 0 || again.Call.Version != "2" {
 					t.Errorf("%d runs, asked anew about version %s", runs.Load(), again.Call.Version)
 				}
-				if _, err := second.desk.Decide(context.Background(), tenant, before.ID, yes); domain.CodeOf(err) != domain.CodeApprovalCancelled {
+				if _, err := second.service.Decide(context.Background(), tenant, before.ID, yes); domain.CodeOf(err) != domain.CodeApprovalCancelled {
 					t.Errorf("the same again: %v", err)
 				}
 				second.decide(again)
@@ -347,7 +347,7 @@ func TestNoToAnOlderVersion(t *testing.T) {
 	var runs atomic.Int32
 	w := newWorld(t, s, versioned("1", &runs))
 	id := w.start()
-	w.desk = approvals.NewService(s, w.log, updated{})
+	w.service = approvals.NewService(s, w.log, updated{})
 	w.decide(w.approvals(id, 1)[0], deny("no"))
 	if w.ended(id); runs.Load() != 0 {
 		t.Error("it ran")
@@ -370,7 +370,7 @@ func TestAnApprovalIsOfOneVersion(t *testing.T) {
 		if runs.Load() != 0 || again.Call.Version != "2" {
 			t.Errorf("%d runs, asked anew about version %s", runs.Load(), again.Call.Version)
 		}
-		second.desk = approvals.NewService(s, second.log, updated{})
+		second.service = approvals.NewService(s, second.log, updated{})
 		second.decide(again)
 		if end := second.ended(id); end.Status != domain.StatusCompleted || runs.Load() != 1 {
 			t.Errorf("%s, %d runs", end.Status, runs.Load())

@@ -29,8 +29,8 @@ func (pm *permissions) applyNewRules() error {
 		if !judged {
 			continue // the session is woken when it is
 		}
-		if c.lost() {
-			judgement = approvals.Repeated(judgement, c.wished())
+		if c.outcomeUnknown() {
+			judgement = approvals.Repeated(judgement, c.retryDecision())
 		}
 		if judgement.By != approvals.ByRule || judgement.Verdict == domain.Ask {
 			continue

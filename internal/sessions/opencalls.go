@@ -77,7 +77,7 @@ func (o *openCalls) complete(change *changeSet, p domain.ToolCallCompleted) {
 	if c.refusal != nil && p.Outcome != domain.OutcomeSucceeded {
 		p.Outcome, p.Error = c.refusal.outcome, &c.refusal.failure
 	}
-	if c.lost() { // the agent could not even ask for it again
+	if c.outcomeUnknown() { // the agent could not even ask for it again
 		p = unrepeated(p)
 	}
 	o.endOutput(change, c)
@@ -112,7 +112,7 @@ func (o *openCalls) close(change *changeSet) {
 		case c.approval != nil:
 			change.retract(*c.approval)
 		}
-		if !c.lost() && (c.approval != nil || !c.running()) {
+		if !c.outcomeUnknown() && (c.approval != nil || !c.running()) {
 			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
 		change.complete(c, o.lastOutcome(c))
@@ -136,7 +136,7 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 		failure = approvals.OutcomeUnknown()
 	case c.running():
 		failure.Message = "The turn ended while this call was running; it was stopped."
-	case c.lost():
+	case c.outcomeUnknown():
 		outcome, failure = domain.OutcomeUnknown, approvals.OutcomeUnknown()
 	}
 	return domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure}
@@ -150,10 +150,10 @@ func (o *openCalls) unaccounted() bool {
 	return o.recorder.external() && o.turn.result != nil && !o.turn.stopped()
 }
 
-func (o *openCalls) vacate(which func(*call) bool) {
+func (o *openCalls) releaseSlots(which func(*call) bool) {
 	for _, c := range o.open {
 		if which(c) {
-			c.vacate()
+			c.releaseSlot()
 		}
 	}
 }
@@ -236,7 +236,7 @@ func (o *openCalls) print(change *changeSet, id, text string) {
 
 // forget forgets a call that has its outcome.
 func (o *openCalls) forget(c *call) {
-	c.vacate()
+	c.releaseSlot()
 	delete(o.open, c.ID)
 	o.recorder.masking.forget(outputOf(c))
 }

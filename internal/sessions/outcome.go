@@ -25,7 +25,7 @@ type outcome struct {
 	finish  domain.FinishReason
 	stop    domain.StopReason // of the turn; empty where the agent did not say
 	failure *domain.Failure
-	wish    *store.CancelRequest
+	cancel  *store.CancelRequest
 
 	structured json.RawMessage // the last answer as the value that was asked for
 }

@@ -18,8 +18,8 @@ var errPark = errors.New("sessions: the execution is parked")
 // is written after it has the parking refused.
 func (s *Session) park() state {
 	select {
-	case <-s.inbox.bell:
-		return s.hear
+	case <-s.inbox.ready:
+		return s.readInbox
 	default:
 	}
 	s.control.quiet = time.Now() // should it not come to it, then not at once again
@@ -33,7 +33,7 @@ func (s *Session) park() state {
 		return s.readAgain(err)
 	}
 	if s.control.wanted() {
-		return s.sync
+		return s.readControl
 	}
 	change := s.recorder.begin()
 	unread, decided := s.permissions.readDecisions(change), !change.empty()
@@ -44,16 +44,16 @@ func (s *Session) park() state {
 	case unread != nil:
 		return s.readAgain(unread)
 	case decided:
-		return s.sync
+		return s.readControl
 	}
-	return s.letGo(head.ForeignWrites)
+	return s.suspend(head.ForeignWrites)
 }
 
-// letGo stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
+// suspend stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
 // very moment has the last word.
-func (s *Session) letGo(bell int64) state {
-	s.turn.reaches(turnHandsOver)
-	if err := s.silence(errPark); err != nil {
+func (s *Session) suspend(bell int64) state {
+	s.turn.reaches(turnHandsOff)
+	if err := s.stopAgent(errPark); err != nil {
 		return s.abandon(err)
 	}
 	if err := s.texts.releaseAll(); err != nil {
@@ -62,9 +62,9 @@ func (s *Session) letGo(bell int64) state {
 	switch {
 	case s.turn.endedByItself():
 		s.turn.stage = turnStopped // nobody else goes on with it
-		return s.conclude
+		return s.afterTurn
 	case s.turn.stop != nil && s.turn.result == nil: // it does not return, and nobody else may begin before it has
-		return s.giveBack()
+		return s.release()
 	}
 	s.agent.close()
 	// Nobody can get any further before somebody answers: it has not been recovered in vain.
@@ -73,7 +73,7 @@ func (s *Session) letGo(bell int64) state {
 	err := s.recorder.commit(change)
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
-		return s.giveBack()
+		return s.release()
 	case err != nil:
 		return s.abandon(err)
 	}
@@ -81,20 +81,20 @@ func (s *Session) letGo(bell int64) state {
 	return nil
 }
 
-// waitOn closes what broke off with the earlier driver and parks the execution at once.
-func (s *Session) waitOn() state {
+// parkAgain closes what broke off with the earlier driver and parks the execution at once.
+func (s *Session) parkAgain() state {
 	newer, err := s.permissions.newerRules()
 	if err != nil {
 		return s.abandon(err)
 	}
 	if newer {
 		s.engine.dispatch.Recovered(s)
-		return s.goOnWithTurn
+		return s.recoverTurn
 	}
 	change := s.recorder.begin()
 	s.texts.close(change, false)
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	return s.letGo(s.bell)
+	return s.suspend(s.foreignWrites)
 }

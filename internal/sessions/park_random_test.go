@@ -132,7 +132,7 @@ func (p *person) decide(w *world, id domain.ExecutionID) {
 		if p.random.IntN(4) == 0 {
 			answer = approvals.Answer{Verb: domain.DenyCall, By: alice}
 		}
-		_, _ = w.desk.Decide(context.Background(), tenant, a.ID, answer)
+		_, _ = w.service.Decide(context.Background(), tenant, a.ID, answer)
 	}
 }
 

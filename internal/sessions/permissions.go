@@ -36,7 +36,7 @@ const exposedMessage = "The arguments hold the value of a secret, so they cannot
 
 // authorize judges a call that the agent wants to run, or asks about.
 func (pm *permissions) authorize(change *changeSet, a *ask) {
-	if pm.turn.handsOver() {
+	if pm.turn.handsOff() {
 		return // the asker's context ends soon; it asks again where the execution is driven next
 	}
 	if pm.turn.stopped() || !pm.progress.Turn.Open || pm.turn.result != nil || pm.budget.spent != nil {
@@ -111,8 +111,8 @@ func (pm *permissions) judge(change *changeSet, c *call) {
 		c.unjudged = true
 		return
 	}
-	if c.lost() {
-		judgement = approvals.Repeated(judgement, c.wished())
+	if c.outcomeUnknown() {
+		judgement = approvals.Repeated(judgement, c.retryDecision())
 	} else {
 		c.came = provenance(judgement, hash)
 	}
@@ -145,7 +145,7 @@ func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement ap
 
 // put writes a question down.
 func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval) {
-	c.vacate()
+	c.releaseSlot()
 	approval.Isolation = pm.isolation(c, approval.Kind)
 	c.approval = &approval
 	pm.calls.deriveStatus(change)
@@ -220,7 +220,7 @@ func (pm *permissions) slotGiven(change *changeSet, id string) {
 	if !open || !c.awaitsSlot() {
 		return
 	}
-	if pm.turn.stopped() || pm.turn.handsOver() { // it starts where the execution is driven next, or never
+	if pm.turn.stopped() || pm.turn.handsOff() { // it starts where the execution is driven next, or never
 		c.slot.release()
 		return
 	}
@@ -251,7 +251,7 @@ var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
 // refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
 // becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
 func (pm *permissions) refuseWith(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
-	if c.lost() { // that it did not run again says nothing of the first time
+	if c.outcomeUnknown() { // that it did not run again says nothing of the first time
 		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
 	}
 	if answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired {

@@ -134,14 +134,14 @@ func TestAGlobalRule(t *testing.T) {
 // TestARevokedRule asks again at once.
 func TestARevokedRule(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), uses("git log -1"))
-	rule, _, err := w.desk.CreateRule(t.Context(), domain.PermissionRule{
+	rule, _, err := w.service.CreateRule(t.Context(), domain.PermissionRule{
 		Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Allow, Matcher: domain.Matcher{Command: "git log *"}, By: alice,
 	}, "", audit.ByAPI)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.ended(w.start())
-	if _, err := w.desk.RevokeRule(t.Context(), tenant, rule.ID, alice, audit.ByAPI); err != nil {
+	if _, err := w.service.RevokeRule(t.Context(), tenant, rule.ID, alice, audit.ByAPI); err != nil {
 		t.Fatal(err)
 	}
 	id := w.start()

@@ -82,7 +82,7 @@ func (w *world) meddle(random *rand.Rand, ids []domain.ExecutionID) {
 		} else if a.Kind == domain.ApprovalUnknownOutcome {
 			answer.Resolution = []domain.Resolution{domain.ResolutionSucceeded, domain.ResolutionRetry}[random.IntN(2)]
 		}
-		_, _ = w.desk.Decide(context.Background(), tenant, a.ID, answer) // somebody may have been faster
+		_, _ = w.service.Decide(context.Background(), tenant, a.ID, answer) // somebody may have been faster
 	}
 }
 

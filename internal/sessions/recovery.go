@@ -44,9 +44,9 @@ type recovery struct {
 	control     *control
 }
 
-// remember reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
+// read reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
 // be the next time, too.
-func (r *recovery) remember() (broken bool, err error) {
+func (r *recovery) read() (broken bool, err error) {
 	if broken, err = r.recorder.replay(domain.NewTranscript()); err != nil {
 		return broken, err
 	}
@@ -117,7 +117,7 @@ const cannotLoad = "The agent cannot take up a session of an earlier process."
 // exhausted tells whether the execution has been recovered too often without progress. One that waits for somebody has not: before they
 // answer nobody can get any further, and the question must not be lost.
 func (r *recovery) exhausted() bool {
-	return r.execution.Recovery > maxRecoveries && !r.calls.any(func(c *call) bool { return c.waits() || (c.running() && r.permissions.inquires(c)) })
+	return r.execution.Recovery > maxRecoveries && !r.calls.any(func(c *call) bool { return c.waits() || (c.running() && r.permissions.asksOutcome(c)) })
 }
 
 // notRecovered is the interruption of an execution that is exhausted.

@@ -69,7 +69,7 @@ func (r *rules) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) 
 	if !j.soon() {
 		go func() {
 			<-j.done
-			ring(r.verdicts)
+			notify(r.verdicts)
 		}()
 		return approvals.Judgement{}, false
 	}

@@ -12,7 +12,7 @@ import (
 // Run drives the execution until it has ended, or is let go of. A bug in a session must not take the server down with all the others, and
 // must not leave an execution that looks alive.
 func (s *Session) Run() {
-	defer s.leave()
+	defer s.close()
 	defer func() {
 		if r := recover(); r != nil {
 			slog.Error("session panicked", "execution", s.execution.ID, "panic", r, "stack", string(debug.Stack()))
@@ -24,11 +24,11 @@ func (s *Session) Run() {
 	}
 }
 
-// Dismiss lets a session go that was never run.
-func (s *Session) Dismiss() {
+// Discard lets a session go that was never run.
+func (s *Session) Discard() {
 	s.control.watcher.Close()
 	s.agent.close()
-	s.engine.dispatch.Left(s)
+	s.engine.dispatch.Exited(s)
 }
 
 // crashed books the execution as failed, unless what it would write is what panics.
@@ -45,29 +45,29 @@ func (s *Session) crashed() {
 	}
 	s.recorder.held = nil
 	s.calls.attach()
-	if err := s.silence(errCrashed); err != nil {
+	if err := s.stopAgent(errCrashed); err != nil {
 		s.abandon(err)
 		return
 	}
-	s.finish(failed(domain.FailureOf(errCrashed)))
+	s.end(failed(domain.FailureOf(errCrashed)))
 }
 
 var errCrashed = errors.New("sessions: panic")
 
-// leave ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
+// close ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
 // the tools of two drivers must never run together.
-func (s *Session) leave() {
+func (s *Session) close() {
 	s.inbox.close(errOver)
 	s.control.watcher.Close()
-	s.calls.vacate((*call).awaitsSlot)
+	s.calls.releaseSlots((*call).awaitsSlot)
 	if s.turn.stop != nil {
 		s.turn.stop(errOver)
 		s.turn.outlive(s.execution.ID)
 	}
 	s.agent.close()
-	s.calls.vacate(func(*call) bool { return true })
+	s.calls.releaseSlots(func(*call) bool { return true })
 	if s.exit == exitReleased {
 		s.engine.dispatch.Release(s.execution.ID, s.claim.epoch)
 	}
-	s.engine.dispatch.Left(s)
+	s.engine.dispatch.Exited(s)
 }

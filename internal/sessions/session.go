@@ -12,29 +12,29 @@ import (
 
 // Session drives one execution. Its goroutine alone touches it and what belongs to it, but for what is marked otherwise.
 type Session struct {
-	engine      *Engine
-	execution   *domain.Execution // its fields that never change; what changes is in progress
-	claim       claim
-	progress    *domain.Progress // the recorder's
-	recorder    *recorder
-	budget      *budget
-	calls       *openCalls
-	texts       *texts
-	turn        *turnRun
-	agent       *agent
-	control     *control
-	inbox       *inbox // what the agent has said
-	rules       *rules
-	clients     *clientCalls
-	permissions *permissions
-	blocks      *blocks
-	translator  *translator
-	parking     *parking
-	recovery    *recovery
-	recovers    bool  // it goes on from an earlier driver, or from the queue
-	begun       bool  // the first turn began with the creation
-	bell        int64 // as it stood when the execution was claimed
-	exit        exit
+	engine        *Engine
+	execution     *domain.Execution // its fields that never change; what changes is in progress
+	claim         claim
+	progress      *domain.Progress // the recorder's
+	recorder      *recorder
+	budget        *budget
+	calls         *openCalls
+	texts         *texts
+	turn          *turnRun
+	agent         *agent
+	control       *control
+	inbox         *inbox // what the agent has said
+	rules         *rules
+	clients       *clientCalls
+	permissions   *permissions
+	blocks        *blocks
+	translator    *translator
+	parking       *parking
+	recovery      *recovery
+	recovers      bool  // it goes on from an earlier driver, or from the queue
+	begun         bool  // the first turn began with the creation
+	foreignWrites int64 // as it stood when the execution was claimed
+	exit          exit
 }
 
 // exit is how a session leaves its execution.
@@ -50,7 +50,7 @@ const (
 type state func() state
 
 // NewSession returns a session that may write under a lease, as the driver with that epoch. It listens already, so that nothing is missed
-// between the first commit and its start. The caller calls either [Session.Run] or [Session.Dismiss].
+// between the first commit and its start. The caller calls either [Session.Run] or [Session.Discard].
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
@@ -115,8 +115,8 @@ func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Canc
 // Recover has the session go on from the log of an earlier driver, or of an execution that was queued. The bell is how often somebody had
 // written to the execution when it was claimed. It is called before [Session.Run].
 func (s *Session) Recover(bell int64) {
-	s.recovers, s.bell, s.control.quiet = true, bell, time.Time{}
+	s.recovers, s.foreignWrites, s.control.quiet = true, bell, time.Time{}
 }
 
-// LetGo tells, when the session has left, whether the execution goes on without it.
-func (s *Session) LetGo() bool { return s.exit != exitEnded }
+// Released tells, when the session has left, whether the execution goes on without it.
+func (s *Session) Released() bool { return s.exit != exitEnded }

@@ -132,7 +132,7 @@ func TestEditedArgumentsAreChecked(t *testing.T) {
 		w := newWorld(t, s, one("ls"))
 		id := w.start()
 		approval := w.approvals(id, 1)[0]
-		_, err := w.desk.Decide(context.Background(), tenant, approval.ID, approvals.Answer{
+		_, err := w.service.Decide(context.Background(), tenant, approval.ID, approvals.Answer{
 			Verb: domain.Approve, ArgumentsHash: approval.ArgumentsHash, Arguments: json.RawMessage(`{"cmd":"x"}`), By: alice,
 		})
 		if domain.CodeOf(err) != domain.CodeInvalid {

@@ -16,13 +16,13 @@ import (
 func (s *Session) queued() state {
 	switch {
 	case s.recovers:
-		return s.takeUp
+		return s.recover
 	case s.control.requests.Cancel != nil: // it was created too late for its answer
-		return s.finish(s.control.cancellation())
+		return s.end(s.control.cancellation())
 	case s.begun:
-		return s.goOn
+		return s.promptAgent
 	}
-	return s.settling(func() state {
+	return s.takePlace(func() state {
 		change := s.recorder.begin()
 		change.to(domain.StatusInitializing, "")
 		if err := s.recorder.commit(change); err != nil {
@@ -44,17 +44,17 @@ func (s *Session) initializing() state {
 		case <-o.done:
 			s.agent.open = o.agent
 			return s.opened(o.err)
-		case <-s.inbox.bell:
-			if err := s.translator.takeIn(); err != nil {
+		case <-s.inbox.ready:
+			if err := s.translator.commitInbox(); err != nil {
 				return s.abandon(err)
 			}
 		case <-s.control.watcher.Notified():
 			if s.control.readNew() == nil && s.control.requests.Cancel != nil { // what cannot be read now is read in the turn
 				o.stop()
-				return s.finish(s.control.cancellation())
+				return s.end(s.control.cancellation())
 			}
 		case <-s.engine.draining:
-			return s.handOver
+			return s.handOff
 		case <-s.claim.lease.Done():
 			return s.abandon(context.Cause(s.claim.lease))
 		}
@@ -68,13 +68,13 @@ func (s *Session) opened(err error) state {
 	case err == nil:
 		return s.begin
 	case s.turn.stage == turnReopened && s.progress.Turn.Number == 1:
-		return s.finish(failed(domain.FailureOf(err))) // it never did anything but exit
+		return s.end(failed(domain.FailureOf(err))) // it never did anything but exit
 	case s.recorder.external() && s.progress.Turn.Number > 0:
 		return s.interrupt(s.recorder.begin(), processGone(domain.FailureOf(err).Message))
 	case errors.Is(err, domain.ErrProviderUnavailable):
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(err))
 	default:
-		return s.giveUp(failed(domain.FailureOf(err)))
+		return s.fail(failed(domain.FailureOf(err)))
 	}
 }
 
@@ -117,10 +117,10 @@ func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 	parking, stopParking := s.parking.timer()
 	defer stopParking()
 	select {
-	case <-s.inbox.bell:
-		return s.hear
+	case <-s.inbox.ready:
+		return s.readInbox
 	case <-s.control.watcher.Notified():
-		return s.look
+		return s.notified
 	case <-expiry:
 		return s.expire
 	case <-out:
@@ -129,45 +129,45 @@ func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 		return s.park
 	case <-s.control.again:
 		s.control.again = nil
-		return s.sync
+		return s.readControl
 	case <-s.rules.verdicts:
-		return s.sync
+		return s.readControl
 	case <-s.engine.draining:
-		return s.handOver
+		return s.handOff
 	case <-s.claim.lease.Done():
 		return s.abandon(context.Cause(s.claim.lease))
 	}
 }
 
-// hear takes what the agent has said.
-func (s *Session) hear() state {
+// readInbox takes what the agent has said.
+func (s *Session) readInbox() state {
 	s.control.quiet = time.Now()
-	if err := s.translator.takeIn(); err != nil {
+	if err := s.translator.commitInbox(); err != nil {
 		return s.abandon(err)
 	}
 	switch {
 	case s.turn.result != nil:
-		return s.conclude
+		return s.afterTurn
 	case s.budget.spent != nil:
 		return s.stopSpending
 	case s.rules.behind:
-		return s.sync
+		return s.readControl
 	default:
 		return s.current()
 	}
 }
 
-// look checks whether the bell was rung by somebody else.
-func (s *Session) look() state {
+// notified checks whether the bell was rung by somebody else.
+func (s *Session) notified() state {
 	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return s.current()
 	}
-	return s.sync
+	return s.readControl
 }
 
-// sync reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
+// readControl reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
 // noted only after all of it, so that nothing that came in between is taken for read.
-func (s *Session) sync() state {
+func (s *Session) readControl() state {
 	stirred := s.control.watcher.ForeignWrites()
 	err := s.control.readNew()
 	switch {
@@ -190,7 +190,7 @@ func (s *Session) sync() state {
 		return s.readAgain(err)
 	}
 	s.control.seen = stirred
-	return s.look
+	return s.notified
 }
 
 // superseded tells whether the turn that runs is to make room for a prompt that does not want to wait.
@@ -205,28 +205,28 @@ func (s *Session) readAgain(err error) state {
 }
 
 func (s *Session) cancelTurn() state {
-	if err := s.silence(errCancelled); err != nil {
+	if err := s.stopAgent(errCancelled); err != nil {
 		return s.abandon(err)
 	}
-	return s.finish(s.control.cancellation())
+	return s.end(s.control.cancellation())
 }
 
 func (s *Session) interruptTurn() state {
 	s.turn.reaches(turnSuperseded)
-	if err := s.silence(errSuperseded); err != nil {
+	if err := s.stopAgent(errSuperseded); err != nil {
 		return s.abandon(err)
 	}
 	if s.turn.result == nil {
-		return s.finish(failed(domain.Failure{Code: domain.CodeAgentFailed, Message: "The agent did not stop for the next prompt."}))
+		return s.end(failed(domain.Failure{Code: domain.CodeAgentFailed, Message: "The agent did not stop for the next prompt."}))
 	}
-	return s.conclude
+	return s.afterTurn
 }
 
 func (s *Session) timeOut() state {
-	if err := s.silence(errTimedOut); err != nil {
+	if err := s.stopAgent(errTimedOut); err != nil {
 		return s.abandon(err)
 	}
-	return s.giveUp(timedOut(s.execution.Request.TimeoutSeconds))
+	return s.fail(timedOut(s.execution.Request.TimeoutSeconds))
 }
 
 // expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
@@ -246,7 +246,7 @@ func (s *Session) expire() state {
 		}
 		failpoint.Hit(failpoint.AfterExpiry)
 	}
-	return s.sync
+	return s.readControl
 }
 
 // rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
@@ -262,15 +262,15 @@ func (s *Session) rest(seconds int, over state) state {
 
 // stopSpending ends the execution, with all that was said so far.
 func (s *Session) stopSpending() state {
-	if err := s.silence(errSpent); err != nil {
+	if err := s.stopAgent(errSpent); err != nil {
 		return s.abandon(err)
 	}
-	return s.giveUp(*s.budget.spent)
+	return s.fail(*s.budget.spent)
 }
 
-// settling goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
+// takePlace goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
 // away.
-func (s *Session) settling(next state) state {
+func (s *Session) takePlace(next state) state {
 	for {
 		by, err := s.blocks.supersede()
 		switch {
@@ -278,13 +278,13 @@ func (s *Session) settling(next state) state {
 			return next
 		case err == nil:
 			s.control.requests.Cancel = s.blocks.supersededBy(by)
-			return s.finish(s.control.cancellation())
+			return s.end(s.control.cancellation())
 		}
 		slog.Warn("cannot settle the place of generated blocks, trying again", "execution", s.execution.ID, "error", err)
 		select {
 		case <-time.After(readPause):
 		case <-s.engine.draining:
-			return s.handOver
+			return s.handOff
 		case <-s.claim.lease.Done():
 			return s.abandon(err)
 		}

@@ -18,9 +18,9 @@ type translator struct {
 	inbox       *inbox
 }
 
-// takeIn writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
+// commitInbox writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
 // moment, the question is ended first, in a change of its own: a decision that was faster stands. What the log has no room for is lost.
-func (t *translator) takeIn() error {
+func (t *translator) commitInbox() error {
 	items, traces := t.inbox.take()
 	change := t.recorder.begin()
 	change.debug = traces
@@ -35,19 +35,19 @@ func (t *translator) takeIn() error {
 			change = t.recorder.begin()
 		}
 		if t.budget.measure(change) || i.closes() {
-			t.absorb(change, i)
+			t.apply(change, i)
 		}
 	}
-	if t.turn.result != nil && change.onlySays() {
+	if t.turn.result != nil && change.onlyEvents() {
 		t.recorder.held = change
 		return nil
 	}
 	return t.recorder.commit(change)
 }
 
-// absorb turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
+// apply turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
 // changes where it changes, so the log tells the story in its order.
-func (t *translator) absorb(change *changeSet, i item) {
+func (t *translator) apply(change *changeSet, i item) {
 	switch {
 	case i.delta != nil:
 		t.texts.write(change, i.delta)

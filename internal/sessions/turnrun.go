@@ -25,8 +25,8 @@ const (
 	turnGoesOn     turnStage = iota
 	turnReopened             // the agent was gone before it heard the prompt, and was opened again
 	turnDenied               // a question of it was answered with no
-	turnHandsOver            // another driver goes on with it: whoever asks waits for that one, and calls may come to their end
-	turnHandedOver           // the same, and its agent was told to stop
+	turnHandsOff             // another driver goes on with it: whoever asks waits for that one, and calls may come to their end
+	turnHandedOff            // the same, and its agent was told to stop
 	turnSuperseded           // it is stopped for the sake of another prompt
 	turnStopped              // it is stopped: whoever asks is told that nobody will answer
 )
@@ -37,19 +37,19 @@ func (t *turnRun) reaches(stage turnStage) { t.stage = max(t.stage, stage) }
 // stopping goes on to the stage at which the agent is told to stop.
 func (t *turnRun) stopping() {
 	switch t.stage {
-	case turnHandsOver:
-		t.stage = turnHandedOver
-	case turnHandedOver, turnSuperseded:
+	case turnHandsOff:
+		t.stage = turnHandedOff
+	case turnHandedOff, turnSuperseded:
 	default:
 		t.stage = turnStopped
 	}
 }
 
-// handsOver tells whether another driver goes on with the turn.
-func (t *turnRun) handsOver() bool { return t.stage == turnHandsOver || t.stage == turnHandedOver }
+// handsOff tells whether another driver goes on with the turn.
+func (t *turnRun) handsOff() bool { return t.stage == turnHandsOff || t.stage == turnHandedOff }
 
 // stopped tells whether the agent was told to stop.
-func (t *turnRun) stopped() bool { return t.stage >= turnHandedOver }
+func (t *turnRun) stopped() bool { return t.stage >= turnHandedOff }
 
 // notPrompted tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
 // one gets the same. It may end between two turns, and the prompt may be faster than the news of it.

@@ -21,7 +21,7 @@ func (s *Session) begin() state {
 // advance starts the next turn with the agent that is there, or opens it again where its process is gone.
 func (s *Session) advance() state {
 	if s.engine.isDraining() {
-		return s.handOver // its prompt is the next driver's
+		return s.handOff // its prompt is the next driver's
 	}
 	if s.agent.exited {
 		s.agent.close()
@@ -97,24 +97,24 @@ func (s *Session) enter(change *changeSet) state {
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	return s.goOn()
+	return s.promptAgent()
 }
 
-// goOn lets the agent of a turn run whose beginning is in the log.
-func (s *Session) goOn() state {
+// promptAgent lets the agent of a turn run whose beginning is in the log.
+func (s *Session) promptAgent() state {
 	if s.budget.spent != nil {
 		return s.stopSpending
 	}
 	if err := s.agent.prompt(); err != nil {
 		return s.abandon(err)
 	}
-	return s.sync
+	return s.readControl
 }
 
-// conclude goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
+// afterTurn goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
 // execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
 // error.
-func (s *Session) conclude() state {
+func (s *Session) afterTurn() state {
 	if s.turn.notPrompted() {
 		return s.reopen
 	}
@@ -125,7 +125,7 @@ func (s *Session) conclude() state {
 		_ = s.control.readNew() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
 	}
 	if s.control.requests.Cancel != nil {
-		return s.finish(s.control.cancellation())
+		return s.end(s.control.cancellation())
 	}
 	if s.providerFailed() {
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
@@ -135,7 +135,7 @@ func (s *Session) conclude() state {
 	if wrong := s.recorder.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 {
 		switch {
 		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.budget.spent == nil && s.engine.isDraining():
-			return s.giveBack() // the next driver asks again
+			return s.release() // the next driver asks again
 		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.budget.spent == nil:
 			return s.repair(end.stop, wrong)
 		}
@@ -143,15 +143,15 @@ func (s *Session) conclude() state {
 	}
 	switch {
 	case !s.goesOn(end):
-		return s.finish(end)
+		return s.end(end)
 	case s.budget.spent != nil && !s.blocks.keeps() && (s.execution.Request.KeepOpen || len(s.control.requests.Prompts) > 0):
-		return s.finish(*s.budget.spent) // nothing is left for another turn
+		return s.end(*s.budget.spent) // nothing is left for another turn
 	case len(s.control.requests.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
 	case s.execution.Request.KeepOpen && s.control.requests.Close == nil:
 		return s.endTurn(end, domain.StatusIdle)
 	default:
-		return s.finish(end)
+		return s.end(end)
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		case s.clients.dropAnswered():
 			return s.endTurn(end, next)
 		case next == domain.StatusIdle && len(s.control.requests.Prompts) > 0 && s.turn.result != nil:
-			return s.conclude
+			return s.afterTurn
 		default:
 			return s.abandon(err)
 		}
@@ -229,7 +229,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 	if next != domain.StatusIdle {
 		return s.advance
 	}
-	return s.sync
+	return s.readControl
 }
 
 // endOpen comes before the end of a turn, in changes of its own: it tells what was held back of its texts, and withdraws what people
@@ -260,13 +260,13 @@ func (s *Session) idle() state {
 	}
 	switch {
 	case s.engine.isDraining():
-		return s.handOver
+		return s.handOff
 	case len(s.control.requests.Prompts) > 0:
 		return s.advance
 	case s.control.requests.Close != nil:
-		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
+		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
-		return s.finish(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})
+		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishExpired})
 	})
 }

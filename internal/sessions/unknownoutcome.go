@@ -16,15 +16,15 @@ import (
 // read again.
 var consequential = []domain.Class{domain.ClassWrite, domain.ClassExecute, domain.ClassNetwork, domain.ClassMCP}
 
-// inquires tells whether somebody is to be asked what became of a call. An external agent is not there any more to wait for that,
+// asksOutcome tells whether somebody is to be asked what became of a call. An external agent is not there any more to wait for that,
 // and of an unattended execution there is nobody to be asked.
-func (pm *permissions) inquires(c *call) bool {
+func (pm *permissions) asksOutcome(c *call) bool {
 	return !pm.recorder.external() && !pm.execution.Request.Unattended && slices.Contains(consequential, c.Class)
 }
 
-// inquire asks what became of a call, and tells whether it could. From that event on the call is not running, in the log and here: the
+// askOutcome asks what became of a call, and tells whether it could. From that event on the call is not running, in the log and here: the
 // next driver finds the same question.
-func (pm *permissions) inquire(change *changeSet, c *call) bool {
+func (pm *permissions) askOutcome(change *changeSet, c *call) bool {
 	hash, err := approvals.Hash(c.ToolCall, pm.execution.Request.WorkingDirectory)
 	if err != nil {
 		return false
@@ -33,15 +33,15 @@ func (pm *permissions) inquire(change *changeSet, c *call) bool {
 	return true
 }
 
-// closeLost ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
+// closeUnknown ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
 // left who would wait for an answer. Where it matters what became of one, a person is asked first.
-func (pm *permissions) closeLost(change *changeSet) {
+func (pm *permissions) closeUnknown(change *changeSet) {
 	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
 		c := pm.calls.open[id]
 		switch {
 		case c.client != nil: // the client was asked, not this server
 			continue
-		case c.running() && pm.inquires(c) && pm.inquire(change, c):
+		case c.running() && pm.asksOutcome(c) && pm.askOutcome(change, c):
 			continue
 		case c.running():
 			pm.refuse(change, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())

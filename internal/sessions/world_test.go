@@ -41,7 +41,7 @@ type world struct {
 	t        testing.TB
 	store    *store.Store
 	log      *events.Log
-	desk     *approvals.Service
+	service  *approvals.Service
 	manager  *dispatch.Manager
 	config   dispatch.Config
 	patience time.Duration // how long follow waits
@@ -74,7 +74,7 @@ func newWorldThrough(
 	for _, c := range change {
 		c(&w.config)
 	}
-	w.desk = approvals.NewService(s, w.log, sessionstest.AnyTool{})
+	w.service = approvals.NewService(s, w.log, sessionstest.AnyTool{})
 	w.manager = dispatch.NewManager(w.config, through, w.log)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -228,7 +228,7 @@ func (w *world) decide(approval domain.Approval, change ...func(*approvals.Answe
 	for _, c := range change {
 		c(&answer)
 	}
-	if _, err := w.desk.Decide(context.Background(), tenant, approval.ID, answer); err != nil {
+	if _, err := w.service.Decide(context.Background(), tenant, approval.ID, answer); err != nil {
 		w.t.Fatal("decide:", err)
 	}
 }

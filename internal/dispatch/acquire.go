@@ -15,35 +15,35 @@ import (
 
 const (
 	// takeUpLimit gives up a round in which the database does not answer.
-	takeUpLimit = 30 * time.Second
+	acquireLimit = 30 * time.Second
 	// claimBatch is how many executions are claimed at once.
-	claimBatch = 50
+	acquireBatch = 50
 	// maxArriving is how many logs are read at once.
-	maxArriving = 32
+	maxRecovering = 32
 )
 
-// claimCalled claims what was called for, also where a server that has just started finds thousands of others. What there is no place
+// acquireUrgent claims what was called for, also where a server that has just started finds thousands of others. What there is no place
 // for waits for its turn among what is left.
-func (m *Manager) claimCalled(ctx context.Context) error {
+func (m *Manager) acquireUrgent(ctx context.Context) error {
 	m.mu.Lock()
-	ids := slices.Sorted(maps.Keys(m.called))
-	clear(m.called)
+	ids := slices.Sorted(maps.Keys(m.urgent))
+	clear(m.urgent)
 	m.mu.Unlock()
-	for some := range slices.Chunk(ids, claimBatch) {
+	for some := range slices.Chunk(ids, acquireBatch) {
 		if m.isDraining() || m.crowded() {
 			return nil
 		}
 		claimed, err := m.store.AcquireNow(ctx, m.replica, some)
 		if err != nil {
-			return m.doubtful(err)
+			return m.suspectAfter(err)
 		}
-		m.resumeAll(claimed)
+		m.recoverAll(claimed)
 	}
 	return nil
 }
 
-// claimLeft claims what is left by whoever drove it, as many as may be on their way at once.
-func (m *Manager) claimLeft(ctx context.Context) error {
+// acquireReleased claims what is left by whoever drove it, as many as may be on their way at once.
+func (m *Manager) acquireReleased(ctx context.Context) error {
 	for !m.isDraining() {
 		free, but := m.places()
 		if free == 0 {
@@ -51,13 +51,13 @@ func (m *Manager) claimLeft(ctx context.Context) error {
 		}
 		claimed, err := m.store.Acquire(ctx, m.replica, free, but...)
 		if err != nil {
-			return m.doubtful(err)
+			return m.suspectAfter(err)
 		}
-		m.resumeAll(claimed)
+		m.recoverAll(claimed)
 		if len(claimed) < free {
 			return nil
 		}
-		if err := m.claimCalled(ctx); err != nil {
+		if err := m.acquireUrgent(ctx); err != nil {
 			return err
 		}
 	}
@@ -82,19 +82,19 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 			but = append(but, id)
 		}
 	}
-	free = max(0, min(claimBatch, maxArriving-m.arriving, woken*m.limits.Live-len(m.live)))
+	free = max(0, min(acquireBatch, maxRecovering-m.recovering, woken*m.limits.Live-len(m.live)))
 	m.more = free == 0
 	return free, but
 }
 
-func (m *Manager) resumeAll(claimed []store.Acquired) {
+func (m *Manager) recoverAll(claimed []store.Acquired) {
 	for _, c := range claimed {
-		m.resume(c)
+		m.recover(c)
 	}
 }
 
-// resume drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
-func (m *Manager) resume(c store.Acquired) {
+// recover drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
+func (m *Manager) recover(c store.Acquired) {
 	s, err := m.admit(c.Execution, c.Epoch)
 	if err != nil {
 		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
@@ -102,25 +102,25 @@ func (m *Manager) resume(c store.Acquired) {
 		m.contest(c.Execution.ID)
 		return
 	}
-	m.counts.takenUp.Add(1)
+	m.counts.acquired.Add(1)
 	s.Recover(c.ForeignWrites)
 	m.mu.Lock()
-	m.live[c.Execution.ID].arriving = true
-	m.arriving++
+	m.live[c.Execution.ID].recovering = true
+	m.recovering++
 	m.mu.Unlock()
 	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
 	go m.drive(s)
 }
 
-// giveBack releases what is orphaned; what does not work is tried again at the next tick.
-func (m *Manager) giveBack(ctx context.Context, tick bool) error {
+// releaseOrphans releases what is orphaned; what does not work is tried again at the next tick.
+func (m *Manager) releaseOrphans(ctx context.Context, tick bool) error {
 	if tick {
 		if err := m.findUnknown(ctx); err != nil {
 			return err
 		}
 	}
-	m.giving <- struct{}{}
-	defer func() { <-m.giving }()
+	m.releasing <- struct{}{}
+	defer func() { <-m.releasing }()
 	m.mu.Lock()
 	orphans := maps.Clone(m.orphans)
 	m.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// silence stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
+// stopAgent stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
 // answer is kept that way, and a call that was ended half-way can tell how.
-func (s *Session) silence(why error) error {
+func (s *Session) stopAgent(why error) error {
 	if s.turn.stop == nil || s.turn.result != nil {
 		return nil
 	}
@@ -21,8 +21,8 @@ func (s *Session) silence(why error) error {
 	defer grace.Stop()
 	for s.turn.result == nil {
 		select {
-		case <-s.inbox.bell:
-			if err := s.translator.takeIn(); err != nil {
+		case <-s.inbox.ready:
+			if err := s.translator.commitInbox(); err != nil {
 				return err
 			}
 		case <-grace.C:
@@ -33,9 +33,9 @@ func (s *Session) silence(why error) error {
 	return nil
 }
 
-// finish writes the terminal event, after everything that was still open has been closed, in one commit. An approval
+// end writes the terminal event, after everything that was still open has been closed, in one commit. An approval
 // that was decided or a prompt that came in the same instant makes the change fail; then it is looked at again.
-func (s *Session) finish(end outcome) state {
+func (s *Session) end(end outcome) state {
 	if err := s.texts.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
@@ -55,7 +55,7 @@ func (s *Session) finish(end outcome) state {
 		prompted := len(s.control.requests.Prompts) > queued
 		switch {
 		case prompted && end.status == domain.StatusCompleted && s.progress.Turn.Open:
-			return s.conclude
+			return s.afterTurn
 		case prompted && end.status == domain.StatusCompleted:
 			return s.idle
 		case !prompted && !decided:
@@ -86,16 +86,16 @@ func (s *Session) judged(end outcome) (outcome, error) {
 	return end, nil
 }
 
-// giveUp ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
+// fail ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
 // accept; only an agent that has not returned must not be left behind an execution that rests.
-func (s *Session) giveUp(end outcome) state {
+func (s *Session) fail(end outcome) state {
 	switch {
 	case !s.blocks.keeps() || (s.turn.stop != nil && s.turn.result == nil):
-		return s.finish(end)
+		return s.end(end)
 	case s.progress.Turn.Open:
 		return s.endTurn(end, domain.StatusIdle)
 	case len(s.control.requests.Prompts) == 0:
-		return s.finish(end)
+		return s.end(end)
 	}
 	change := s.recorder.begin()
 	if s.progress.Status != domain.StatusWaiting {
@@ -133,8 +133,8 @@ func (s *Session) terminal(end outcome) *changeSet {
 		Status: end.status, FinishReason: end.finish, DurationSeconds: output.DurationSeconds, Usage: s.progress.Usage, Error: end.failure,
 		Output: output.Shortened(),
 	}
-	if end.wish != nil {
-		event.Reason, event.CancelledBy = end.wish.Reason, &end.wish.By
+	if end.cancel != nil {
+		event.Reason, event.CancelledBy = end.cancel.Reason, &end.cancel.By
 	}
 	change.emit(event)
 	change.audit = append(change.audit, s.endRecord(end))
@@ -151,23 +151,23 @@ func (s *Session) endRecord(end outcome) domain.AuditRecord {
 	if end.failure != nil {
 		record.Summary = end.failure.Message
 	}
-	if end.wish != nil {
-		record.Actor = &end.wish.By
+	if end.cancel != nil {
+		record.Actor = &end.cancel.By
 	}
 	return record
 }
 
-// handOver lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
+// handOff lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
 // one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
-func (s *Session) handOver() state {
+func (s *Session) handOff() state {
 	failpoint.Hit(failpoint.BeforeHandOff)
-	s.turn.reaches(turnHandsOver)
+	s.turn.reaches(turnHandsOff)
 	deadline := time.NewTimer(s.engine.drainGrace)
 	defer deadline.Stop()
 	for s.turn.result == nil && s.calls.any((*call).runsHere) {
 		select {
-		case <-s.inbox.bell:
-			if err := s.translator.takeIn(); err != nil {
+		case <-s.inbox.ready:
+			if err := s.translator.commitInbox(); err != nil {
 				return s.abandon(err)
 			}
 			continue
@@ -176,20 +176,20 @@ func (s *Session) handOver() state {
 		}
 		break
 	}
-	if err := s.silence(errDrain); err != nil {
+	if err := s.stopAgent(errDrain); err != nil {
 		return s.abandon(err)
 	}
 	if err := s.texts.releaseAll(); err != nil {
 		return s.abandon(err)
 	}
 	if s.turn.endedByItself() {
-		return s.conclude
+		return s.afterTurn
 	}
-	return s.giveBack()
+	return s.release()
 }
 
-// giveBack lets go of the execution as it stands.
-func (s *Session) giveBack() state {
+// release lets go of the execution as it stands.
+func (s *Session) release() state {
 	if err := s.recorder.writeHeld(); err != nil {
 		return s.abandon(err)
 	}

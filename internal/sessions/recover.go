@@ -5,36 +5,36 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// takeUp is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
+// recover is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
 // a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
-func (s *Session) takeUp() state {
+func (s *Session) recover() state {
 	failpoint.Hit(failpoint.BeforeRecovery)
-	if broken, err := s.recovery.remember(); err != nil {
+	if broken, err := s.recovery.read(); err != nil {
 		if broken {
-			return s.finish(failed(domain.FailureOf(err)))
+			return s.end(failed(domain.FailureOf(err)))
 		}
 		return s.abandon(err) // it is claimed again in a while
 	}
 	if s.parking.onlyWaits() {
-		return s.waitOn
+		return s.parkAgain
 	}
 	s.engine.dispatch.Recovered(s)
 	failpoint.Hit(failpoint.AfterRecovery)
 	switch {
 	case s.control.requests.Cancel != nil:
-		return s.finish(s.control.cancellation())
+		return s.end(s.control.cancellation())
 	case s.progress.Status == domain.StatusIdle || s.progress.Status == domain.StatusInterrupted:
-		return s.rested
+		return s.recoverIdle
 	}
 	if s.progress.Turn.Number == 0 { // its first driver may have left before it looked
-		return s.settling(s.goOnWithTurn)
+		return s.takePlace(s.recoverTurn)
 	}
-	return s.goOnWithTurn
+	return s.recoverTurn
 }
 
-// rested goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
+// recoverIdle goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
 // until then, so no recovery of it is in vain.
-func (s *Session) rested() state {
+func (s *Session) recoverIdle() state {
 	s.recorder.transcript = nil // nobody needs it before somebody prompts
 	if s.execution.Recovery > 0 {
 		change := s.recorder.begin()
@@ -43,18 +43,18 @@ func (s *Session) rested() state {
 			return s.abandon(err)
 		}
 	}
-	return s.sync
+	return s.readControl
 }
 
-// goOnWithTurn closes what broke off, and takes the turn up again where that is safe.
-func (s *Session) goOnWithTurn() state {
+// recoverTurn closes what broke off, and takes the turn up again where that is safe.
+func (s *Session) recoverTurn() state {
 	change := s.recorder.begin()
 	why := s.recovery.obstacle()
 	if why == nil || s.progress.Status == domain.StatusQueued {
 		change.to(domain.StatusInitializing, s.recovery.reason())
 	}
 	s.texts.close(change, false)
-	s.permissions.closeLost(change)
+	s.permissions.closeUnknown(change)
 	change.advanced = false // closing what is broken is no progress
 	if why != nil {
 		return s.interrupt(change, *why)
