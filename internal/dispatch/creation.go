@@ -207,7 +207,10 @@ func (m *Manager) replay(
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
-	return asCreated(first), true, nil
+	// The first answer was given when the execution was created.
+	first.Status, first.Turn, first.Rounds, first.LastSeq = domain.StatusQueued, 0, 0, 1
+	first.Usage, first.Output, first.Ended, first.Updated = domain.Usage{}, nil, nil, first.Created
+	return first, true, nil
 }
 
 // sameBody refuses a key that comes again with another body than at first: the first answer would not be its answer.
@@ -216,11 +219,4 @@ func sameBody(firstHash []byte, key *store.Idempotency) error {
 		return nil
 	}
 	return domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
-}
-
-// asCreated is an execution as it was answered when it was created.
-func asCreated(e domain.Execution) domain.Execution {
-	e.Status, e.Turn, e.Rounds, e.LastSeq = domain.StatusQueued, 0, 0, 1
-	e.Usage, e.Output, e.Ended, e.Updated = domain.Usage{}, nil, nil, e.Created
-	return e
 }

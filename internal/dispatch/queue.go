@@ -14,31 +14,22 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 		if free == 0 {
 			return nil
 		}
-		seen := m.queueings()
+		m.mu.Lock()
+		seen := m.backlog
+		m.mu.Unlock()
 		claimed, err := m.store.AcquireQueued(ctx, m.replica, free, m.limits.LivePerTenant, live)
 		if err != nil {
 			return m.suspectAfter(err)
 		}
 		m.recoverAll(claimed)
 		if len(claimed) == 0 {
-			m.noBacklog(seen)
+			m.mu.Lock()
+			m.backlog -= seen // not to 0: who was queued while the queue was read comes before whoever is new
+			m.mu.Unlock()
 			return nil
 		}
 	}
 	return nil
-}
-
-func (m *Manager) queueings() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.backlog
-}
-
-// noBacklog notes that the queue had nothing to take, but for what came while it was read: who is new must not go before that.
-func (m *Manager) noBacklog(seen int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.backlog -= seen
 }
 
 // vacancies is for how many sessions there is room, and how many each tenant has.

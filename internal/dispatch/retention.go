@@ -85,7 +85,12 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 			break
 		}
 	}
-	return s.forgetDeliveries(ctx)
+	if s.keep == 0 {
+		return nil
+	}
+	// What webhooks were sent about executions is as old as they are. The dispatcher removes it after a month, whatever is set here.
+	_, err := s.store.ForgetDeliveries(ctx, s.keep, deliveryBatch)
+	return err
 }
 
 func (s *Sweeper) remove(ctx context.Context, execution domain.Execution) error {
@@ -100,14 +105,4 @@ func (s *Sweeper) remove(ctx context.Context, execution domain.Execution) error 
 	s.removed.Add(1)
 	s.log.Forget(execution.ID)
 	return nil
-}
-
-// forgetDeliveries removes what webhooks were told about executions, which is as old as they are. The dispatcher does so
-// after a month, whatever is set here.
-func (s *Sweeper) forgetDeliveries(ctx context.Context) error {
-	if s.keep == 0 {
-		return nil
-	}
-	_, err := s.store.ForgetDeliveries(ctx, s.keep, deliveryBatch)
-	return err
 }

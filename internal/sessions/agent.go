@@ -36,7 +36,9 @@ type agent struct {
 func (a *agent) beginOpening() *opening {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	o := &opening{cancel: cancel, done: make(chan struct{})}
-	with := domain.Opening{Execution: a.recorder.snapshot(), Host: a.host(), AgentSession: a.loading, Log: a.log(), Options: a.progress.Options}
+	execution := *a.execution // as it stands: an agent that is opened again goes on counting where the last one stopped
+	execution.Status, execution.Turn, execution.Rounds, execution.Usage = a.progress.Status, a.progress.Turn.Number, a.progress.Turn.Rounds, a.progress.Usage
+	with := domain.Opening{Execution: execution, Host: a.host(), AgentSession: a.loading, Log: a.log(), Options: a.progress.Options}
 	go func() {
 		defer close(o.done)
 		defer func() {

@@ -121,15 +121,6 @@ func (c *call) clientOutcome() domain.ToolCallCompleted {
 	return done
 }
 
-// ranUnder notes what the approval under which a call started tells of it, and the log does not.
-func (c *call) ranUnder(row domain.Approval) {
-	c.came = decidedBy(row)
-	c.Version = row.Call.Version
-	if row.Decision != nil && row.Decision.Arguments != nil {
-		c.edited(c.Arguments)
-	}
-}
-
 // answerable tells whether a rule can answer the call's question at all: what one answers in words, or has to look up, none can.
 func (c *call) answerable() bool {
 	return c.approval.Kind != domain.ApprovalQuestion && c.approval.Kind != domain.ApprovalUnknownOutcome
@@ -167,12 +158,6 @@ func recalled(open domain.OpenCall) audit.Provenance {
 		came.Channel = audit.ByAgent
 	}
 	return came
-}
-
-func provenance(judgement approvals.Judgement, hash string) audit.Provenance {
-	return audit.Provenance{
-		DecidedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason, Hash: hash, Channel: audit.BySession,
-	}
 }
 
 // outdated tells whether a question about one of our own calls was about what the tool did before this server was updated: it

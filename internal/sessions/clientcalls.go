@@ -43,7 +43,12 @@ func (cc *clientCalls) applyAnswers(change *changeSet) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(cc.calls.open)) {
 		if c := cc.calls.open[id]; c.client != nil && c.ask != nil && !c.awaitsClient() {
-			cc.answer(change, c)
+			done := c.clientOutcome()
+			cc.calls.endOutput(change, c)
+			change.advanced = true
+			change.complete(c, done)
+			cc.calls.forget(c)
+			change.reply(c, reply{grant: domain.Grant{Message: done.Output}})
 			cc.calls.deriveStatus(change)
 		}
 	}
@@ -76,16 +81,6 @@ func (cc *clientCalls) read() error {
 		c.client = &row
 	}
 	return nil
-}
-
-// answer gives a call the outcome that its client has brought about.
-func (cc *clientCalls) answer(change *changeSet, c *call) {
-	done := c.clientOutcome()
-	cc.calls.endOutput(change, c)
-	change.advanced = true
-	change.complete(c, done)
-	cc.calls.forget(c)
-	change.reply(c, reply{grant: domain.Grant{Message: done.Output}})
 }
 
 // dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.

@@ -15,8 +15,12 @@ import (
 // readDecisions reads the approvals again and acts on those that are not pending any more. The caller commits the change also beside an
 // error: what it holds by then has happened.
 func (pm *permissions) readDecisions(change *changeSet) error {
-	defer pm.calls.deriveStatus(change) // a judgement that took a while may have let a call run
-	pm.judgePostponed(change)
+	defer pm.calls.deriveStatus(change)                          // a judgement that took a while may have let a call run
+	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) { // those whose rules could not be read, and those that took a while to judge
+		if c := pm.calls.open[id]; c != nil && c.unjudged && c.ask != nil {
+			pm.judge(change, c)
+		}
+	}
 	if err := pm.clients.applyAnswers(change); err != nil {
 		return err
 	}
@@ -64,7 +68,12 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 		pm.judge(change, c)
 		return
 	case row.Status != domain.ApprovalApproved:
-		pm.turnDown(change, c, row)
+		outcome, failure := approvals.Refusal(row)
+		if row.Decision == nil {
+			pm.refuse(change, c, outcome, failure)
+			return
+		}
+		pm.refuseWith(change, c, outcome, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID}) // the option may be one that says no
 		return
 	}
 	arguments, err := approvals.Granted(row)
@@ -81,16 +90,6 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
 }
 
-// turnDown refuses a call as its approval ended. A person may have named the option that says no.
-func (pm *permissions) turnDown(change *changeSet, c *call, row domain.Approval) {
-	outcome, failure := approvals.Refusal(row)
-	if row.Decision == nil {
-		pm.refuse(change, c, outcome, failure)
-		return
-	}
-	pm.refuseWith(change, c, outcome, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID})
-}
-
 // resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
 // asked for anew, and never allowed without a person.
 func (pm *permissions) resolve(change *changeSet, c *call, row domain.Approval) {
@@ -100,15 +99,6 @@ func (pm *permissions) resolve(change *changeSet, c *call, row domain.Approval) 
 		return
 	}
 	pm.refuse(change, c, domain.OutcomeUnknown, approvals.ReportedOutcome(row))
-}
-
-// judgePostponed judges what waits since the rules could not be read, and what took a while to judge.
-func (pm *permissions) judgePostponed(change *changeSet) {
-	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
-		if c := pm.calls.open[id]; c != nil && c.unjudged && c.ask != nil {
-			pm.judge(change, c)
-		}
-	}
 }
 
 // dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
@@ -148,7 +138,11 @@ func (pm *permissions) expire(c *call) error {
 func (pm *permissions) recall(row domain.Approval) {
 	c, open := pm.calls.open[row.Call.ID]
 	if open && row.ID == c.logged().Under {
-		c.ranUnder(row)
+		c.came = decidedBy(row)
+		c.Version = row.Call.Version
+		if row.Decision != nil && row.Decision.Arguments != nil {
+			c.edited(c.Arguments)
+		}
 	}
 	if open && row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
 		c.retry = row.Decision

@@ -40,9 +40,6 @@ func (m *masking) release(key domain.TextKey) string {
 	return ""
 }
 
-// holds tells whether a text has begun here.
-func (m *masking) holds(key domain.TextKey) bool { return m.streams[key] != nil }
-
 func (m *masking) forget(key domain.TextKey) { delete(m.streams, key) }
 
 func (m *masking) keys() []domain.TextKey { return sortedTexts(maps.Keys(m.streams)) }

@@ -191,12 +191,6 @@ func (o *openCalls) deriveStatusWith(change *changeSet, streaming bool) {
 	change.to(status, "")
 }
 
-// waitForSomebody tells whether a person or the client is to answer: as long as they have not, nobody can get any further, and what they
-// were asked must not be lost with it.
-func (o *openCalls) waitForSomebody() bool {
-	return o.any((*call).waits)
-}
-
 // attach has a call for each that the log leaves open, and for no other.
 func (o *openCalls) attach() {
 	for id, c := range o.open {

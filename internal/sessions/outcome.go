@@ -69,11 +69,6 @@ func misfit(stop domain.StopReason) outcome {
 	return end
 }
 
-// withoutBlocks is the outcome of a turn that was to hand in blocks, and did not.
-func withoutBlocks() outcome {
-	return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
-}
-
 // output is what has come of the execution, with the calls that end with it.
 func (r *recorder) output(end outcome) domain.Output {
 	success := end.status == domain.StatusCompleted

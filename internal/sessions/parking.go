@@ -43,7 +43,7 @@ func (p *parking) possible() bool {
 	case !p.progress.Turn.Open || p.recorder.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
 		return false
 	default: // an agent that has not come back to its question yet may find it answered
-		waits := p.calls.waitForSomebody() || p.recorder.awaitsRetry()
+		waits := p.calls.any((*call).waits) || p.recorder.awaitsRetry()
 		return waits && !p.calls.any(func(c *call) bool { return p.agent.open != nil && c.waits() && c.ask == nil })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 )
 
@@ -114,7 +115,9 @@ func (pm *permissions) judge(change *changeSet, c *call) {
 	if c.outcomeUnknown() {
 		judgement = approvals.Repeated(judgement, c.retryDecision())
 	} else {
-		c.came = provenance(judgement, hash)
+		c.came = audit.Provenance{
+			DecidedBy: string(judgement.By), RuleID: judgement.RuleID, Reason: judgement.Reason, Hash: hash, Channel: audit.BySession,
+		}
 	}
 	if judgement.RuleID != "" {
 		change.hits = append(change.hits, judgement.RuleID)

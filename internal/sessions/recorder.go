@@ -35,13 +35,6 @@ func (r *recorder) turnNumber() int {
 	return 0
 }
 
-// snapshot is the execution as it stands: an agent that is opened again goes on counting where the last one stopped.
-func (r *recorder) snapshot() domain.Execution {
-	execution := *r.execution
-	execution.Status, execution.Turn, execution.Rounds, execution.Usage = r.progress.Status, r.progress.Turn.Number, r.progress.Turn.Rounds, r.progress.Usage
-	return execution
-}
-
 // awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
 func (r *recorder) awaitsRetry() bool {
 	return r.progress.Turn.Open && time.Now().Before(r.progress.RetryAt())

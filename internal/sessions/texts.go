@@ -16,7 +16,8 @@ type texts struct {
 // write takes a piece of text, as far as it may be seen already.
 func (t *texts) write(change *changeSet, piece *delta) {
 	key := domain.TextKey{Kind: piece.kind, ID: piece.id}
-	if t.progress.Closed[key] || !t.speaks(piece) {
+	_, open := t.calls.open[piece.id]
+	if t.progress.Closed[key] || (piece.kind == domain.ToolCallUpdatedType && !open) { // the output of a call after its outcome is dropped
 		return
 	}
 	if text := t.recorder.masking.write(key, piece.text.String()); text != "" {
@@ -42,16 +43,10 @@ func (t *texts) show(change *changeSet, key domain.TextKey, text string) {
 	}
 }
 
-// speaks tells whether a piece of output is of a call that is open: what is printed after its outcome is lost.
-func (t *texts) speaks(piece *delta) bool {
-	_, open := t.calls.open[piece.id]
-	return open || piece.kind != domain.ToolCallUpdatedType
-}
-
 // end tells the rest of a text that has begun, which was held back because it might have become a secret, and returns its length.
 // Each text ends once.
 func (t *texts) end(change *changeSet, key domain.TextKey) (length int, begun bool) {
-	if t.progress.Texts[key] == nil && !t.recorder.masking.holds(key) {
+	if t.progress.Texts[key] == nil && t.recorder.masking.streams[key] == nil {
 		return 0, false
 	}
 	t.release(change, key)

@@ -178,7 +178,7 @@ func (s *Session) ending() outcome {
 	case s.turn.result.err != nil:
 		return failed(domain.FailureOf(s.turn.result.err))
 	case s.blocks.generates() && s.turn.result.stop == domain.StopEndTurn && !s.blocks.submitted():
-		return withoutBlocks()
+		return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
 	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // what some agents call the end after a no
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
 	default:
