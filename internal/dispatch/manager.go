@@ -316,10 +316,10 @@ func (m *Manager) Live() int {
 // Commands tells how many commands of this server run, and how many wait for a slot.
 func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
 
-// notify is a bell: it never waits, and two rings before anybody looks are one.
-func notify(bell chan struct{}) {
+// notify never waits: two notifications before anybody looks are one.
+func notify(notification chan struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case notification <- struct{}{}:
 	default:
 	}
 }

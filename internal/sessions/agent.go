@@ -25,9 +25,9 @@ type agent struct {
 	turn      *turnRun
 	inbox     *inbox
 
-	open    domain.Agent // nil where its process is gone, or was not needed yet
-	opening *opening     // on its way already when the execution was created
-	exited  bool         // its process has ended by itself, or broke down: the next prompt starts it again
+	open    domain.Agent // nil if its process is gone, or was not needed yet
+	opening *opening     // of an agent that the creation has begun to open
+	exited  bool         // its process has ended by itself, or the agent broke down: the next prompt starts it again
 	loading string       // the agent session that is loaded when the agent is opened
 	fresh   bool         // the agent was just opened and remembers nothing of earlier turns
 }
@@ -61,14 +61,14 @@ type opening struct {
 	err    error
 }
 
-// stop ends the opening, if it has not ended, and returns the agent that it came to all the same.
+// stop ends the opening, if it has not ended, and returns the agent if there is one all the same.
 func (o *opening) stop() domain.Agent {
 	o.cancel(errOver)
 	<-o.done
 	return o.agent
 }
 
-// soon tells whether the agent was there at once, and without an error.
+// soon tells whether the agent was opened at once, and without an error.
 func (o *opening) soon() bool {
 	wait := time.NewTimer(atOnce)
 	defer wait.Stop()
@@ -80,10 +80,10 @@ func (o *opening) soon() bool {
 	}
 }
 
-// atOnce is how long a creation waits for an agent that is being opened. Our own needs a fraction of it.
+// atOnce is how long a creation waits for the agent that it opens. Our own agent needs a fraction of it.
 const atOnce = 5 * time.Millisecond
 
-// introduce tells who answers from here on.
+// introduce writes which agent answers from here on.
 func (a *agent) introduce(change *changeSet) {
 	agent := a.open.Introduction()
 	started := domain.AgentStarted{
@@ -92,7 +92,7 @@ func (a *agent) introduce(change *changeSet) {
 		Mode: agent.Mode, Model: agent.Model,
 	}
 	if a.recorder.external() {
-		started.Sandbox = unconfined // it runs its commands itself
+		started.Sandbox = unconfined // an external agent runs its commands itself
 	}
 	if agent.Resumable {
 		a.recorder.agentSession = agent.AgentSession
@@ -101,11 +101,11 @@ func (a *agent) introduce(change *changeSet) {
 	change.emit(started)
 }
 
-// unconfined is the name of a sandbox without walls.
+// unconfined is the name of a sandbox without isolation.
 const unconfined = "off"
 
-// prompt lets the agent run in a goroutine of its own; how it ends comes through the inbox like all that it says. The
-// end of the lease reaches the agent also while the session itself waits for a database that does not answer.
+// prompt lets the agent run in a goroutine of its own. The end of the turn comes through the inbox, like everything that the agent
+// says. The end of the lease reaches the agent also while the session waits for a database that does not answer.
 func (a *agent) prompt() error {
 	prompt := domain.Prompt{
 		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.recorder.promptText(),
@@ -131,7 +131,7 @@ func (a *agent) prompt() error {
 				result.err = fmt.Errorf("sessions: agent panicked: %v", r)
 			}
 			close(gone)
-			_ = inbox.put(item{done: result}) // refused only where the session has left
+			_ = inbox.put(item{done: result}) // refused only if the session has ended
 		}()
 		failpoint.Hit(failpoint.BeforeAgentPrompt)
 		result.stop, result.err = agent.Prompt(ctx, h, prompt)
@@ -147,7 +147,7 @@ func (a *agent) host() *host {
 	}
 }
 
-// history is what the agent starts from: what the client brought along, and what is in the log.
+// history is the conversation so far: the messages that the client brought, and those of the log.
 func (a *agent) history() ([]domain.Message, error) {
 	var history []domain.Message
 	for _, m := range slices.Concat(a.execution.Request.Context, a.execution.Request.Messages) {
@@ -167,7 +167,7 @@ func (a *agent) history() ([]domain.Message, error) {
 	return append(history, a.recorder.transcript.Messages()...), nil
 }
 
-// continuation is what the agent is told when its turn goes on.
+// continuation is the message for an agent whose turn goes on.
 func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	continued := &domain.TurnContinued{Turn: a.progress.Turn.Number, Mode: mode, Text: a.recorder.promptText()}
 	switch {
@@ -176,7 +176,7 @@ func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	case mode == domain.ResumeFresh:
 	case a.progress.Turn.Heard:
 		continued.Text = goOn
-	default: // it may have heard the prompt, or not
+	default: // the agent may have heard the prompt, or not
 		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(a.recorder.promptText(), "\n", "\n> ")
 	}
 	return continued
@@ -186,17 +186,16 @@ const goOn = "The process in which you were working was stopped in the middle of
 	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
 	"anything, and then go on with the task."
 
-// brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, and the next
-// prompt is to start it again. One that lives and cannot take up its session keeps its process, with which the
-// conversation would be lost.
+// brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, so that the next prompt
+// starts it again. An agent that lives and cannot load its session keeps its process: without it, the conversation would be lost.
 func (a *agent) brokeDown() bool {
 	if !a.calls.unaccounted() || a.turn.result.err == nil || domain.CodeOf(a.turn.result.err) == domain.CodeInvalid {
-		return false // it only does not take what the prompt wants
+		return false // the agent only refuses the prompt's content
 	}
 	return a.recorder.agentSession != "" || domain.CodeOf(a.turn.result.err) == domain.CodeAgentExited
 }
 
-// close ends the agent, or what is left of its opening. It returns when the agent is gone.
+// close ends the agent, or its opening. It returns when the agent is gone.
 func (a *agent) close() {
 	if a.opening != nil {
 		a.open, a.opening = a.opening.stop(), nil
@@ -212,7 +211,7 @@ func (a *agent) close() {
 	a.open, a.exited = nil, false
 }
 
-// log reads what was logged of the agent's session: by the executions that it was taken over from, and by this one.
+// log reads the log of the agent's session: of the executions that had the session before, and of this one.
 func (a *agent) log() domain.AgentLog {
 	logs, execution := a.engine.store, *a.execution
 	return func(ctx context.Context, take func(domain.Request, domain.Event)) error {
@@ -241,5 +240,5 @@ func (a *agent) log() domain.AgentLog {
 	}
 }
 
-// longestChain is how many executions that went on with one agent session are read.
+// longestChain is how many executions with one agent session are read.
 const longestChain = 100

@@ -9,16 +9,16 @@ import (
 	"signoff/internal/schema"
 )
 
-// An execution with an outputSchema ends well only where its final answer fits. An answer that does not is asked for again, in a
-// turn of its own: that works with every agent, whatever its provider makes of schemas.
+// An execution with an outputSchema ends well only if its final answer fits the schema. Otherwise the session asks for the answer
+// again, in a turn of its own: that works with every agent, whatever its provider makes of schemas.
 
-// maxRepairs is how often an answer is asked for again.
+// maxRepairs is how often the session asks for an answer again.
 const maxRepairs = 2
 
-// structured is the last answer as the value that was asked for, and what is wrong with it.
+// structured is the last answer as the value that the request asked for, and the reason why it does not fit; empty if it fits.
 func (r *recorder) structured() (value json.RawMessage, wrong string) {
 	fits, err := schema.Compile(r.execution.Request.OutputSchema)
-	if err != nil { // it was compiled when the execution was created
+	if err != nil { // the schema was compiled when the execution was created
 		return nil, domain.FailureOf(err).Message
 	}
 	answer, _ := r.progress.Said.Last(true)
@@ -32,7 +32,7 @@ func (r *recorder) structured() (value json.RawMessage, wrong string) {
 	return value, strings.Join(lines, "\n")
 }
 
-// unfit is what is wrong with the last answer where an end is to be a good one.
+// unfit is the reason why the last answer does not fit, if the execution would end well otherwise.
 func (r *recorder) unfit(end outcome) string {
 	if r.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
 		return ""
@@ -41,7 +41,7 @@ func (r *recorder) unfit(end outcome) string {
 	return wrong
 }
 
-// repair ends the turn and begins the one that asks again, in one change: nobody can come in between.
+// repair ends the turn and begins the one that asks again, in one change: no other prompt can come in between.
 func (s *Session) repair(stop domain.StopReason, wrong string) state {
 	if err := s.endOpen(); err != nil {
 		return s.abandon(err)

@@ -8,11 +8,12 @@ import (
 	"signoff/internal/store"
 )
 
-// An execution whose agent is there at once begins with its creation: one commit writes both. All others are created queued, and their
-// sessions write the rest. Without this, short executions cost a third more processor time (scripts/bench.sh -only turns).
+// An execution whose agent is opened at once begins with its creation: one commit writes both. All others are created queued, and
+// their sessions write the beginning. Without this, short executions cost a third more processor time (scripts/bench.sh -only
+// turns).
 
-// Create takes the change that creates the execution, whose first event it has, and adds the beginning of the first turn where it can. The caller
-// commits the change, calls what is returned when it is committed, and then [Session.Run].
+// Create takes the change that creates the execution, with its first event, and adds the beginning of the first turn if it can.
+// The caller commits the change, then calls the function that Create returns, and then [Session.Run].
 func (s *Session) Create(creation *store.Change) (created func()) {
 	if err := s.progress.Apply(creation.Events[0]); err != nil {
 		panic(err) // it was just made
@@ -22,10 +23,11 @@ func (s *Session) Create(creation *store.Change) (created func()) {
 	return change.passAfter
 }
 
-// beginWith puts the beginning of the first turn into the change that creates the execution, where it can, and returns what it has put
-// there. The agent is not asked anything before that is written: of a key that was used before nothing must be asked twice.
+// beginWith adds the beginning of the first turn to the change that creates the execution, if it can, and returns what it has
+// added. The agent is prompted only after the commit: a repeated request with the same key must not prompt it twice.
 //
-// A bug in an agent must not take the request and a place of the server with it: the session runs into it again, and ends the execution.
+// A bug in an agent must not take the request and a place of the server with it: the session meets the bug again, and ends the
+// execution.
 func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
 	change = s.recorder.begin()
 	created, agent, agentSession := *s.progress.Clone(), *s.agent, s.recorder.agentSession
@@ -36,7 +38,7 @@ func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
 			*s.progress, *s.agent, s.recorder.agentSession, s.budget.spent, change = created, agent, agentSession, nil, s.recorder.begin()
 		}
 	}()
-	if s.recorder.external() || s.execution.Request.Place() != "" { // a process takes its time; another execution may have to make room
+	if s.recorder.external() || s.execution.Request.Place() != "" { // a process takes its time to open; another execution may have to make room
 		return change
 	}
 	s.agent.opening = s.agent.beginOpening()

@@ -13,10 +13,10 @@ import (
 	"signoff/internal/store"
 )
 
-// Generations: blocks that the agent hands in, and a person accepts or wants changed. The call that handed them in stays
-// open over the end of its turn, so that the model hears of the outcome, and is not asked before there is one.
+// Generations: blocks that the agent hands in, and that a person accepts or wants changed. The call that has handed them in stays
+// open after its turn, so that the model is told of the outcome, and is not asked before there is one.
 
-// blocks are those that the agent hands in, and what has become of them.
+// blocks are the blocks that the agent hands in, and their acceptance.
 type blocks struct {
 	engine    *Engine
 	execution *domain.Execution
@@ -26,11 +26,11 @@ type blocks struct {
 	budget    *budget
 	calls     *openCalls
 	turn      *turnRun
-	accepted  bool // somebody has accepted the newest
+	accepted  bool // somebody has accepted the newest generation
 	document  *domain.Document
 }
 
-// runbook is what the agent works on, in this turn.
+// runbook is the runbook that the agent works on in this turn.
 func (b *blocks) runbook() domain.Runbook {
 	runbook := b.execution.Request.Runbook
 	runbook.Document = cmp.Or(b.document, runbook.Document)
@@ -44,18 +44,17 @@ func (b *blocks) submitted() bool {
 	return b.calls.any(func(c *call) bool { return c.generation() > 0 })
 }
 
-// keeps tells whether there is something to accept, whatever became of the turn: the blocks of before stay until newer ones
-// take their place.
+// keeps tells whether there are blocks to accept, however the turn ended: earlier blocks stay until newer ones take their place.
 func (b *blocks) keeps() bool { return b.generates() && b.progress.Generations > 0 }
 
-// what the model is told of the blocks that it has handed in.
+// These are the outcomes that the model reads.
 const (
 	blocksAccepted = "The blocks were accepted."
 	blocksDropped  = "The blocks were not accepted."
 	blocksEdited   = "The blocks were shown to the person, who asks for changes."
 )
 
-// submittedOutcome is what becomes of a call that has handed in blocks.
+// submittedOutcome is the outcome of a call that has handed in blocks.
 func (b *blocks) submittedOutcome(c *call, edits int) domain.ToolCallCompleted {
 	switch {
 	case b.accepted:
@@ -77,8 +76,8 @@ func (b *blocks) readAcceptance() error {
 	return err
 }
 
-// supersede sees to it that one execution alone generates blocks for its place: the newest. Each one looks after it was
-// created, so of two that were created at once at least one sees the other.
+// supersede sees to it that only the newest execution generates blocks for its place. Each execution looks after its creation, so
+// of two that were created at once at least one sees the other.
 func (b *blocks) supersede() (by domain.ExecutionID, err error) {
 	at := b.execution.Request.Place()
 	if at == "" {
@@ -118,7 +117,7 @@ func (b *blocks) cancelOther(ctx context.Context, id, newest domain.ExecutionID)
 	return err
 }
 
-// supersededBy is the wish for an end, in the name of the key that has created the newer execution, where this is that one.
+// supersededBy is the request to cancel. It names the key that created the newer execution, if that is this one.
 func (b *blocks) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 	by := domain.Actor{Name: "execution " + string(newest)}
 	if newest == b.execution.ID {
@@ -127,12 +126,12 @@ func (b *blocks) supersededBy(newest domain.ExecutionID) *store.CancelRequest {
 	return &store.CancelRequest{Reason: "superseded by " + string(newest), By: by}
 }
 
-// submit takes blocks. They are numbered once: after a restart, the agent hands the same call in again.
+// submit takes blocks. A call gets one number: after a restart, the agent hands the same call in again.
 func (b *blocks) submit(change *changeSet, handed *submission) {
 	c, open := b.calls.open[handed.call.ID]
 	switch {
 	case b.turn.handsOff():
-		return // the asker's context ends soon; it hands them in again where the execution is driven next
+		return // the asker's context ends soon; it hands the blocks in again to the next driver
 	case b.turn.stopped() || !b.progress.Turn.Open || b.turn.result != nil || !open || b.budget.spent != nil:
 		handed.reply <- domain.Errorf(domain.CodeConflict, "The blocks come too late: the turn is over.")
 		return
@@ -159,13 +158,14 @@ func (b *blocks) add(change *changeSet, c *call, handed *submission) {
 	})
 }
 
-// acceptedMeanwhile tells whether the blocks were accepted while the end was written.
+// acceptedMeanwhile tells whether somebody accepted the blocks while the end was written.
 func (b *blocks) acceptedMeanwhile() bool {
 	before := b.accepted
 	return b.keeps() && b.readAcceptance() == nil && b.accepted && !before
 }
 
-// closeSubmitted ends the call that has handed in blocks: what came of them is known now. The turn changes the generation edits; 0: none.
+// closeSubmitted ends the call that has handed in blocks, since its outcome is known now. The turn changes the generation edits;
+// 0: none.
 func (b *blocks) closeSubmitted(change *changeSet, edits int) {
 	for _, id := range slices.Sorted(maps.Keys(b.calls.open)) {
 		if c := b.calls.open[id]; c.generation() > 0 {

@@ -6,17 +6,17 @@ import (
 	"signoff/internal/domain"
 )
 
-// A budget bounds what an execution uses up. The session counts, so it holds for our own agent and for external ones
-// alike; what was said before the end is kept.
+// A budget bounds the tokens, the cost and the tool calls of an execution. The session counts them, so the budget holds for our
+// own agent and for external ones; everything that was said before the end is kept.
 
 type budget struct {
 	recorder  *recorder
 	execution *domain.Execution
 	progress  *domain.Progress
-	spent     *outcome // the end of an execution whose budget is used up; nil: there is some left
+	spent     *outcome // how an execution ends whose budget is used up; nil: some of it is left
 }
 
-// settle holds what is known before a turn against the budget: the server that knew of it may be gone.
+// settle compares the counts before a turn with the budget: the server that counted them may be gone.
 func (b *budget) settle(change *changeSet) {
 	b.measure(change)
 	b.countCall(change)
@@ -25,7 +25,7 @@ func (b *budget) settle(change *changeSet) {
 	}
 }
 
-// unmeasured ends the spending of an agent that tells nothing of it: no further turn can be within bounds.
+// unmeasured ends the execution of an agent that does not report its usage: no further turn can be kept within the budget.
 func (b *budget) unmeasured() {
 	budget := b.execution.Request.Budget
 	if budget.Tokens > 0 && b.progress.Usage.Tokens() == nil {
@@ -36,10 +36,10 @@ func (b *budget) unmeasured() {
 	}
 }
 
-// countCall notes a call.
+// countCall counts the tool calls.
 func (b *budget) countCall(change *changeSet) {
 	budget := b.execution.Request.Budget
-	if !b.recorder.external() && b.progress.Turn.Round != "" { // our own agent tells what a request has used before it acts on the answer
+	if !b.recorder.external() && b.progress.Turn.Round != "" { // our own agent reports the usage of a request before it acts on the answer
 		b.unmeasured()
 	}
 	calls := len(b.progress.Calls) + len(b.progress.Ended)
@@ -53,8 +53,8 @@ func (b *budget) countCall(change *changeSet) {
 	change.warn("toolCalls", float64(calls), float64(budget.ToolCalls))
 }
 
-// spend compares the usage with the budget. A cost that nobody knows cannot be kept within bounds, so it ends the
-// execution as well: the other way round, a model without prices would be free.
+// spend compares the usage with the budget. An unknown cost ends the execution, too: otherwise a model without prices would be
+// free.
 func (b *budget) spend(change *changeSet) {
 	budget := b.execution.Request.Budget
 	if tokens := b.progress.Usage.Tokens(); budget.Tokens > 0 && tokens != nil {
@@ -75,7 +75,7 @@ func (b *budget) spend(change *changeSet) {
 	}
 }
 
-// warnAt is the part of a bound from which on people are warned.
+// warnAt is the part of a bound at which people are warned.
 const warnAt = 0.8
 
 func (change *changeSet) warn(limit string, used, most float64) {

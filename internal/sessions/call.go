@@ -11,22 +11,22 @@ import (
 
 // call is a tool call without an outcome.
 type call struct {
-	domain.ToolCall                    // as it was asked about last
+	domain.ToolCall                    // as the agent asked about it last
 	of              *domain.Progress   // the session's
-	ask             *ask               // the agent waits for an answer
-	unjudged        bool               // the policy has not said yet what becomes of it
-	judging         *judging           // it is being judged; nil otherwise
-	judgedBy        []string           // ids of the rules that it was judged by last
-	came            audit.Provenance   // who or what let it run, or did not
-	approval        *domain.Approval   // a person is asked
+	ask             *ask               // nil: the agent does not wait for an answer
+	unjudged        bool               // the policy has not judged it yet
+	judging         *judging           // the judgement that is under way; nil: none
+	judgedBy        []string           // ids of the rules of its last judgement
+	came            audit.Provenance   // who or what let it run, or refused it
+	approval        *domain.Approval   // the question to a person; nil: none
 	slot            *slot              // of a command that runs, or waits for it
 	delayed         *delayed           // the start of a command that waits for its slot
-	client          *domain.ClientCall // the client runs it
+	client          *domain.ClientCall // of a call that the client runs
 	refusal         *refusal           // of a call that an external agent began before it asked
-	retry           *domain.Decision   // of a lost one: who wants it tried again
+	retry           *domain.Decision   // of a call of unknown outcome: the decision to try it again
 }
 
-// refusal is the outcome of a call that was refused, should its agent not say that it has succeeded all the same.
+// refusal is the outcome of a refused call, unless its agent reports that it has succeeded all the same.
 type refusal struct {
 	outcome domain.Outcome
 	failure domain.Failure
@@ -38,7 +38,7 @@ type delayed struct {
 	answer  domain.Answer
 }
 
-// logged is what the log tells of the call; the zero value where it has its outcome.
+// logged is the call as the log has it; the zero value if it has its outcome.
 func (c *call) logged() domain.OpenCall {
 	if open := c.of.Calls[c.ID]; open != nil {
 		return *open
@@ -49,10 +49,10 @@ func (c *call) logged() domain.OpenCall {
 // running tells whether the call has started.
 func (c *call) running() bool { return c.logged().Running }
 
-// outcomeUnknown tells whether its server stopped while it ran, and it has not started again.
+// outcomeUnknown tells whether its server stopped while the call ran, and it has not started again.
 func (c *call) outcomeUnknown() bool { return c.logged().Lost }
 
-// generation is the one that it has handed in; 0: none.
+// generation is the number of the blocks that it has handed in; 0: none.
 func (c *call) generation() int { return c.logged().Generation }
 
 // runsHere tells whether the server or its agent is at work on the call.
@@ -63,13 +63,13 @@ func (c *call) awaitsClient() bool {
 	return c.client != nil && c.client.State == domain.ClientCallWaiting
 }
 
-// awaitsSlot tells whether the call is allowed, and only a slot is missing.
+// awaitsSlot tells whether the call is allowed, and waits only for a slot.
 func (c *call) awaitsSlot() bool { return c.delayed != nil }
 
-// waits tells whether a person or the client is to answer.
+// waits tells whether a person or the client has to answer.
 func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
 
-// expires is until when the call's question may be answered, a person's or the client's; nil where it may be at any time.
+// expires is the time at which the question to a person or to the client expires; nil: never, or there is no question.
 func (c *call) expires() *time.Time {
 	switch {
 	case c.approval != nil:
@@ -81,20 +81,20 @@ func (c *call) expires() *time.Time {
 	}
 }
 
-// releaseSlot gives back the slot of a call that does not run, or not any more.
+// releaseSlot releases the slot of a call that does not run, or has ended.
 func (c *call) releaseSlot() {
 	c.slot.release()
 	c.slot, c.delayed = nil, nil
 }
 
-// edited forgets what the call would have done: with the decider's arguments it does something else, which the record
-// must not call by the old name.
+// edited drops the summary and the action: with the decider's arguments the call does something else, and the record must not
+// describe it as before.
 func (c *call) edited(arguments json.RawMessage) {
 	c.Summary = "With arguments that the decider wrote: " + string(arguments)
 	c.Action = domain.Action{}
 }
 
-// retryDecision is the wish to have a lost call tried again, as far as it is known.
+// retryDecision is the decision to try a call of unknown outcome again; the zero value if there is none.
 func (c *call) retryDecision() domain.Decision {
 	if c.retry == nil {
 		return domain.Decision{}
@@ -102,7 +102,7 @@ func (c *call) retryDecision() domain.Decision {
 	return *c.retry
 }
 
-// clientOutcome is what became of a call that does not wait any more.
+// clientOutcome is the outcome of a call that no longer waits for the client.
 func (c *call) clientOutcome() domain.ToolCallCompleted {
 	done := domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: domain.OutcomeSucceeded}
 	fail := func(outcome domain.Outcome, code domain.Code, message string) {
@@ -121,12 +121,12 @@ func (c *call) clientOutcome() domain.ToolCallCompleted {
 	return done
 }
 
-// answerable tells whether a rule can answer the call's question at all: what one answers in words, or has to look up, none can.
+// answerable tells whether a rule can answer the call's question. No rule can answer in words, or find out what happened.
 func (c *call) answerable() bool {
 	return c.approval.Kind != domain.ApprovalQuestion && c.approval.Kind != domain.ApprovalUnknownOutcome
 }
 
-// decidedBy tells who ended a question, for the record.
+// decidedBy names who ended a question, for the record.
 func decidedBy(row domain.Approval) audit.Provenance {
 	came := audit.Provenance{
 		DecidedBy: string(approvals.ByServer), Hash: row.ArgumentsHash, Channel: audit.BySession,
@@ -148,7 +148,7 @@ func decidedBy(row domain.Approval) audit.Provenance {
 	return came
 }
 
-// recalled is how a call came to run as far as the log tells; the approvals may tell more.
+// recalled names who let a call run, as the log has it; the approvals may add to that.
 func recalled(open domain.OpenCall) audit.Provenance {
 	came := audit.Provenance{DecidedBy: open.AllowedBy, RuleID: open.RuleID, Channel: audit.BySession}
 	switch came.DecidedBy {
@@ -160,8 +160,8 @@ func recalled(open domain.OpenCall) audit.Provenance {
 	return came
 }
 
-// outdated tells whether a question about one of our own calls was about what the tool did before this server was updated: it
-// was approved, or it was withdrawn when somebody tried to, see [approvals.Service.Decide].
+// outdated tells whether a question about one of our own calls was about the tool of an earlier release: the question was
+// approved, or it was withdrawn when somebody tried to approve it, see [approvals.Service.Decide].
 func outdated(row domain.Approval, c *call) bool {
 	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
 }
@@ -175,7 +175,8 @@ func (c *call) confinedBy(sandbox Sandbox) string {
 	return ""
 }
 
-// unrepeated is the outcome of a lost call that the agent gives up: it cannot know what the first time has done.
+// unrepeated is the outcome of a call of unknown outcome that the agent gives up: the agent cannot know what the first run has
+// done.
 func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {
 	why := domain.Failure{Code: domain.CodeToolFailed, Message: p.Output}
 	if p.Error != nil {

@@ -11,28 +11,28 @@ import (
 	"signoff/internal/store"
 )
 
-// changeSet is what one commit of the session writes, and whom it answers afterwards. [recorder.begin] begins one.
+// changeSet is everything that one commit of the session writes, and the replies that follow it. [recorder.begin] begins one.
 type changeSet struct {
 	recorder *recorder
-	at       time.Time      // of all its events; zero: there are none yet
-	events   []domain.Event // as the log will hold them
+	at       time.Time      // of all its events; zero: it has none yet
+	events   []domain.Event // as the log will have them
 	asked    []domain.Approval
 	resolved []store.Resolution
 	replies  []func()
 	debug    []domain.DebugMessage
 	started  domain.PromptID   // the prompt whose turn begins
 	dropped  []domain.PromptID // prompts whose turn never comes
-	park     *store.Park       // nobody drives the execution from here on, until it wakes
-	resumed  bool              // what somebody chose for an interrupted execution is done
-	advanced bool              // the execution has come further: its recoveries count from 0 again
-	hits     []string          // permission rules that decided
+	park     *store.Park       // nobody drives the execution after this change, until it wakes
+	resumed  bool              // the session has done what somebody chose for an interrupted execution
+	advanced bool              // the execution has made progress: its recoveries count from 0 again
+	hits     []string          // permission rules that have decided
 	audit    []domain.AuditRecord
 	ended    *domain.ExecutionEnded
 	output   *domain.Output
 	accepted bool // the execution ends, and somebody has accepted its newest blocks
 
-	handed    []domain.ClientCall   // that the client is asked to run
-	closing   []store.ClientClosing // that it is not asked to run any more
+	handed    []domain.ClientCall   // calls that the client is asked to run
+	closing   []store.ClientClosing // calls that it is no longer asked to run
 	generated *domain.Generation
 }
 
@@ -40,13 +40,14 @@ func (change *changeSet) empty() bool {
 	return len(change.events) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced
 }
 
-// onlyEvents tells whether the change set has nothing but what the agent said: nobody waits for it, and no row but that of the execution changes.
+// onlyEvents tells whether the change set has only the words of the agent: nobody waits for it, and it changes only the
+// execution's own row.
 func (change *changeSet) onlyEvents() bool {
 	return len(change.asked)+len(change.resolved)+len(change.replies)+len(change.dropped)+len(change.audit)+len(change.handed)+len(change.closing) == 0 &&
 		change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
 }
 
-// after is the change set with all that comes before it.
+// after returns the change set with an earlier one before it.
 func (change *changeSet) after(said *changeSet) *changeSet {
 	both := *change
 	both.events = slices.Concat(said.events, change.events)
@@ -56,11 +57,10 @@ func (change *changeSet) after(said *changeSet) *changeSet {
 	return &both
 }
 
-// emit adds what happens to the change, masked, dated and encoded as the log will hold it, and applies exactly that to the progress. All
-// events of a change have one time.
+// emit adds an event to the change. It masks, dates and encodes the event as the log will have it, and applies exactly that to the
+// progress. All events of a change have one time.
 //
-// A change that is not committed has been applied all the same: a session whose commit fails ends, unless it was made by
-// [recorder.attempt].
+// An event is applied before it is committed. A session whose commit fails ends, unless the change was made by [recorder.attempt].
 func (change *changeSet) emit(payload domain.Payload) {
 	r := change.recorder
 	if change.at.IsZero() {
@@ -69,7 +69,7 @@ func (change *changeSet) emit(payload domain.Payload) {
 	event := r.event(payload)
 	event.Time = change.at
 	change.events = append(change.events, event)
-	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) && r.transcript == nil { // most events; the log holds the text as it is
+	if _, _, text := growing(payload); text != "" && utf8.ValidString(text) && r.transcript == nil { // most events; the log has the text as it is
 		r.progress.ApplyText(event.Time, payload)
 		return
 	}
@@ -86,21 +86,21 @@ func (change *changeSet) emit(payload domain.Payload) {
 func (change *changeSet) complete(c *call, done domain.ToolCallCompleted) {
 	masker := change.recorder.engine.masker
 	done.Sandbox = c.logged().Sandbox
-	done.Output = masker.MaskString(done.Output) // before the record cuts it: half a secret is not found any more
+	done.Output = masker.MaskString(done.Output) // before the record cuts it: a masker does not find half a secret
 	change.emit(done)
 	call := c.ToolCall
 	call.Summary, call.Action.Command = masker.MaskString(call.Summary), masker.MaskString(call.Action.Command)
 	change.audit = append(change.audit, audit.Call(*change.recorder.execution, call, c.came, done))
 }
 
-// retract ends an open question that nobody has answered and nobody needs answered any more.
+// retract ends an open question that nobody has answered and nobody needs answered.
 func (change *changeSet) retract(approval domain.Approval) {
 	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
 	change.resolved = append(change.resolved, resolution)
 	change.emit(event)
 }
 
-// transaction is the change as the store takes it: the row as the session knows it, and the events in their order.
+// transaction is the change in the form of the store: the execution's row as the session knows it, and the events in their order.
 func (change *changeSet) transaction() store.Change {
 	r := change.recorder
 	usage := r.progress.Usage
@@ -134,8 +134,7 @@ func (change *changeSet) textOnly() bool {
 	})
 }
 
-// answer wakes the agents that wait. It is called after the commit and never before: a call that starts must be in
-// the log.
+// answer wakes the agents that wait. The session calls it only after the commit: a call that starts must be in the log.
 func (change *changeSet) answer() {
 	for _, reply := range change.replies {
 		reply()

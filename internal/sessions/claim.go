@@ -12,12 +12,12 @@ type claim struct {
 	lease context.Context // ends when this replica may not write any more
 }
 
-// reading is the context of a query: it ends with the lease, since what comes later is nobody's business here.
+// reading returns the context of a query. It ends with the lease: nobody needs a later answer.
 func (c claim) reading() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.lease, readTimeout)
 }
 
-// readTimeout gives a query up that the database does not answer.
+// readTimeout ends a query that the database does not answer.
 const readTimeout = 10 * time.Second
 
 var errOver = errors.New("sessions: the session is over")

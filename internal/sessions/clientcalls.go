@@ -18,8 +18,8 @@ type clientCalls struct {
 	calls     *openCalls
 }
 
-// ask leaves a call that may run to the client. Such a call is judged like any other; what starts is that the client is asked. Its answer is
-// a row, like a decision, and so neither the question nor the answer is lost with a process. Whoever asked for it goes on waiting.
+// ask hands a call that may run to the client. The call is judged like any other; its start is the question to the client. The
+// question and the answer are rows, so neither is lost with a process. The agent goes on waiting.
 func (cc *clientCalls) ask(change *changeSet, c *call, started domain.ToolCallStarted) {
 	waiting := domain.ClientCall{
 		Execution: cc.execution.ID, ToolCallID: c.ID, Tool: c.Tool, Arguments: cc.engine.masker.JSON(started.Arguments),
@@ -35,8 +35,8 @@ func (cc *clientCalls) ask(change *changeSet, c *call, started domain.ToolCallSt
 	c.approval, c.client = nil, &waiting
 }
 
-// applyAnswers acts on the calls that do not wait for the client any more. One that our agent has not come back to since a
-// restart is left until it does: the answer is what it comes back for.
+// applyAnswers ends the calls that no longer wait for the client. If our agent has not asked for a call again since a restart, the
+// call stays open until it does: it asks for that answer.
 func (cc *clientCalls) applyAnswers(change *changeSet) error {
 	if err := cc.read(); err != nil {
 		return err
@@ -55,8 +55,7 @@ func (cc *clientCalls) applyAnswers(change *changeSet) error {
 	return nil
 }
 
-// read brings the picture of the client's calls up to date. When they are to be ended again, this server knows better
-// than the row where its clock is ahead.
+// read reads the client's calls. If the clock of this server is ahead, its expiry counts and not the row's.
 func (cc *clientCalls) read() error {
 	var ids []string
 	for id, c := range cc.calls.open {
@@ -83,7 +82,7 @@ func (cc *clientCalls) read() error {
 	return nil
 }
 
-// dropAnswered notes the answers of the client that came while the end was written, and tells whether there were any.
+// dropAnswered reads the answers of the client that came while the end was written, and tells whether there were any.
 func (cc *clientCalls) dropAnswered() bool {
 	waiting := func() (n int) {
 		for _, c := range cc.calls.open {
@@ -97,12 +96,11 @@ func (cc *clientCalls) dropAnswered() bool {
 	return before > 0 && cc.read() == nil && waiting() < before
 }
 
-// expire ends the waiting of a call whose time is over. What became of it is then read: an answer of the last moment
-// counts.
+// expire ends a call whose time is over. Its outcome is read afterwards: an answer in the last moment counts.
 func (cc *clientCalls) expire(c *call) error {
 	change := cc.recorder.begin()
 	change.closing = []store.ClientClosing{{ToolCallID: c.ID, To: domain.ClientCallExpired}}
-	again := time.Now().Add(clockSkew) // should it still wait by the database's clock
+	again := time.Now().Add(clockSkew) // if it still waits by the database's clock
 	c.client.Expires = &again
 	return cc.recorder.commitEnd(change.transaction())
 }

@@ -6,11 +6,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// clock dates the events of a session. It is set by the wall clock, and then goes on by the monotonic one until it is set again: a wall clock
-// that jumps in the middle of a turn neither uses up the time of the turn nor gives it more.
+// clock dates the events of a session. It takes the time from the wall clock, and then counts by the monotonic clock until it is
+// set again: a wall clock that jumps in a turn neither uses up the time of the turn nor adds to it.
 type clock struct {
 	wall  func() time.Time
-	begun time.Time // when it was set, by the wall clock; zero: it was not
+	begun time.Time // when it was set, by the wall clock; zero: never
 	since time.Time // the same instant, by the monotonic clock
 }
 
@@ -28,8 +28,8 @@ func (c *clock) now() time.Time {
 	return c.begun.Add(time.Since(c.since)).UTC().Truncate(time.Microsecond)
 }
 
-// date is the time of a change that begins. The clock is set where nothing is measured by the events of the log: neither the active
-// time of the turn, nor for how long the execution rests.
+// date is the time of a new change. It sets the clock unless the events of the log measure something: the active time of the turn,
+// or how long the execution rests.
 func (r *recorder) date() time.Time {
 	status := r.progress.Status
 	if r.progress.Active() || status == domain.StatusIdle || status == domain.StatusInterrupted {

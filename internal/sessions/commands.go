@@ -8,26 +8,26 @@ import (
 	"signoff/internal/domain"
 )
 
-// Commands are processes, and a server that ran all that are allowed at once would have no processor time and no memory left to
-// keep its own lease. So each command needs a slot. One that gets none waits, and has not started: no toolCall.started is
-// written, so whatever happens meanwhile, nobody has to ask what became of it. When it gets its slot it is judged once more,
-// because rules may have come; one that a person has approved starts as it was approved.
+// Commands are processes. A server that ran all that are allowed at once would have no processor time and no memory left to keep
+// its own lease. So each command needs a slot. A command without a slot waits, and has not started: no toolCall.started is
+// written, so nobody has to ask for its outcome. When it gets its slot it is judged once more, because there may be new rules; a
+// command that a person has approved starts as it was approved.
 
 // commandQueue shares out the slots of this server's commands.
 type commandQueue struct {
 	mu      sync.Mutex
 	slots   int
 	running []*slot
-	waiting []*slot // in the order in which they came
+	waiting []*slot // in the order of their requests
 	turns   int64   // how many slots were given
 	last    map[string]int64
 }
 
-// slot is what a command runs in, or waits for. A nil slot is none.
+// slot is the slot of a command, or its place among those that wait. A nil slot is none.
 type slot struct {
 	queue             *commandQueue
 	tenant, execution string
-	onGiven           func() // that it is given; nil where nobody had to wait
+	onGiven           func() // nil if nobody had to wait
 	given             bool
 }
 
@@ -35,8 +35,8 @@ func newCommandQueue(slots int) *commandQueue {
 	return &commandQueue{slots: slots, last: map[string]int64{}}
 }
 
-// request returns a slot, which may be given at once. Where it is not, tell is called when it is: it must not block.
-func (q *commandQueue) request(tenant domain.TenantID, execution domain.ExecutionID, tell func()) *slot {
+// request returns a slot, which may be given at once. Otherwise the queue calls onGiven when it gives the slot: it must not block.
+func (q *commandQueue) request(tenant domain.TenantID, execution domain.ExecutionID, onGiven func()) *slot {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p := &slot{queue: q, tenant: "tenant " + string(tenant), execution: "execution " + string(execution)}
@@ -44,7 +44,7 @@ func (q *commandQueue) request(tenant domain.TenantID, execution domain.Executio
 		q.give(p)
 		return p
 	}
-	p.onGiven = tell
+	p.onGiven = onGiven
 	q.waiting = append(q.waiting, p)
 	return p
 }
@@ -81,12 +81,12 @@ func (p *slot) release() {
 		next.onGiven()
 	}
 	if len(q.waiting) == 0 {
-		clear(q.last) // nobody has waited for longer than anybody else
+		clear(q.last) // all wait equally long
 	}
 }
 
-// sooner orders those who wait: the tenant that has the fewest commands running comes first, among equals the one whose last turn
-// is the longest ago, and of one tenant the same holds for its executions. So nobody waits behind another one's hundreds.
+// sooner orders the commands that wait: the tenant with the fewest running commands comes first, among equals the tenant that has
+// waited longest; the same holds for the executions of a tenant. So nobody waits behind hundreds of commands of another.
 func (q *commandQueue) sooner(a, b *slot) int {
 	count := func(same func(*slot) bool) (n int) {
 		for _, p := range q.running {

@@ -10,8 +10,8 @@ import (
 	"signoff/internal/store"
 )
 
-// attempt commits a change that may be refused, because somebody else was faster: then the session is as it was before, and looks again.
-// Nothing else is committed while it is made.
+// attempt commits a change that may be refused because somebody else was faster. Then the session is as it was before, and looks
+// again. Nothing else is committed meanwhile.
 func (r *recorder) attempt(make func() *changeSet) error {
 	before := r.progress.Clone()
 	err := r.commit(make())
@@ -21,7 +21,7 @@ func (r *recorder) attempt(make func() *changeSet) error {
 	return err
 }
 
-// writeHeld writes what is held where nothing else follows it: half an answer, of a turn that the next driver goes on with.
+// writeHeld writes the held change if no other change follows: half an answer, in a turn that the next driver continues.
 func (r *recorder) writeHeld() error {
 	held := r.held
 	if held == nil {
@@ -31,12 +31,11 @@ func (r *recorder) writeHeld() error {
 	return r.commit(held)
 }
 
-// commit writes a change set and answers those who wait for it. What the agent said last goes with the end of the turn: both
-// came in the same moment, and are one commit. While the database is away it tries again: the agent goes
-// on into the inbox meanwhile. It gives up where the lease is lost, where the change is refused, and where nobody can
-// tell whether it was written.
+// commit writes a change set and then answers the agents that wait for it. The last words of the agent go with the end of the
+// turn: both came in the same moment, and are one commit. While the database is away it tries again, and the agent goes on into
+// the inbox. It fails if the lease is lost, if the change is refused, and if nobody can tell whether it was written.
 func (r *recorder) commit(change *changeSet) error {
-	if change.empty() { // nothing to write, but perhaps somebody to answer
+	if change.empty() { // nothing to write, but perhaps an agent to answer
 		change.answer()
 		return nil
 	}
@@ -51,7 +50,7 @@ func (r *recorder) commit(change *changeSet) error {
 			r.length = max(r.length, outcome.LastSeq)
 		}
 		if err == nil && r.claim.lease.Err() != nil {
-			return context.Cause(r.claim.lease) // it is written, but nothing may start under it any more
+			return context.Cause(r.claim.lease) // it is written, but nothing may start under this lease
 		}
 		if err == nil {
 			r.held = nil
@@ -74,14 +73,15 @@ func (r *recorder) commit(change *changeSet) error {
 	}
 }
 
-// abandon ends the session without a further write. Whoever claims the execution next goes on from the log.
+// abandon ends the session without a further write. The next driver continues from the log.
 func (s *Session) abandon(why error) state {
 	slog.Warn("session abandoned", "execution", s.execution.ID, "epoch", s.claim.epoch, "why", why)
 	s.exit = exitReleased
 	return nil
 }
 
-// commitEnd commits the end of a question. That it had ended otherwise, or that the database is away, shows when it is read.
+// commitEnd commits the end of a question. If the question had ended otherwise, or the database is away, the next reading shows
+// it.
 func (r *recorder) commitEnd(transaction store.Change) error {
 	_, err := r.engine.log.Commit(r.claim.lease, transaction)
 	code := domain.CodeOf(err)
@@ -91,5 +91,5 @@ func (r *recorder) commitEnd(transaction store.Change) error {
 	return nil
 }
 
-// clockSkew is how long the session waits when its own clock is ahead of the database's, which alone decides.
+// clockSkew is how long the session waits if its clock is ahead of the database's. The database's clock decides.
 const clockSkew = 200 * time.Millisecond

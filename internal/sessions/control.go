@@ -9,7 +9,7 @@ import (
 	"signoff/internal/store"
 )
 
-// control is what others want of the execution, and when the session looks again.
+// control is everything that others want of the execution, and when the session reads it again.
 type control struct {
 	engine    *Engine
 	execution *domain.Execution
@@ -17,13 +17,13 @@ type control struct {
 	progress  *domain.Progress
 	watcher   *events.Watcher
 	requests  store.ControlRequests // as last read
-	seen      int                   // the writes of others that have been read
-	again     <-chan time.Time      // rings when a reading that failed is to be tried again; nil otherwise
-	quiet     time.Time             // since when nothing has happened; zero: it was recovered, and nothing has yet
+	seen      int                   // how many writes of others have been read
+	again     <-chan time.Time      // delivers when a failed reading is to be repeated; nil otherwise
+	quiet     time.Time             // since when nothing has happened; zero: nothing has happened since the recovery
 }
 
-// readNew reads what others want of the execution. A wish is a row, so it is not lost with a process, and rows are read only
-// when somebody has written since all was last read.
+// readNew reads the control requests, if somebody has written since they were last read. They are rows, so none is lost with a
+// process.
 func (c *control) readNew() error {
 	if c.watcher.ForeignWrites() == c.seen {
 		return nil
@@ -45,7 +45,7 @@ func (c *control) cancellation() outcome {
 	return outcome{status: domain.StatusCancelled, finish: domain.FinishCancelled, stop: domain.StopCancelled, cancel: c.requests.Cancel}
 }
 
-// wanted tells whether somebody has left a wish that is to be met now.
+// wanted tells whether a control request is to be met now.
 func (c *control) wanted() bool {
 	w := c.requests
 	switch {
@@ -60,11 +60,11 @@ func (c *control) wanted() bool {
 	}
 }
 
-// postpone has what could not be read now read in a moment.
+// postpone has a failed reading repeated in a moment.
 func (c *control) postpone(err error) {
 	slog.Warn("cannot read, trying again", "execution", c.execution.ID, "error", err)
 	c.again = time.After(readPause)
 }
 
-// readPause is how long a session waits before it reads again what it could not read.
+// readPause is how long a session waits before it repeats a failed reading.
 const readPause = 250 * time.Millisecond

@@ -10,13 +10,13 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// How answers arrive, and how questions end that got none.
+// How a question is answered, and how it ends without an answer.
 
-// readDecisions reads the approvals again and acts on those that are not pending any more. The caller commits the change also beside an
-// error: what it holds by then has happened.
+// readDecisions reads the approvals and acts on those that are no longer pending. The caller commits the change also beside an
+// error: the events in it have been applied.
 func (pm *permissions) readDecisions(change *changeSet) error {
-	defer pm.calls.deriveStatus(change)                          // a judgement that took a while may have let a call run
-	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) { // those whose rules could not be read, and those that took a while to judge
+	defer pm.calls.deriveStatus(change)                          // a late judgement may have let a call run
+	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) { // their rules could not be read, or their judgement took long
 		if c := pm.calls.open[id]; c != nil && c.unjudged && c.ask != nil {
 			pm.judge(change, c)
 		}
@@ -42,7 +42,7 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 		c, open := pm.calls.open[row.Call.ID]
 		switch {
 		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
-		case c.ask == nil: // the call is of an earlier driver, and our own agent has not come back to it yet
+		case c.ask == nil: // an earlier driver asked, and our own agent has not asked again yet
 			c.approval, pm.decided[c.ID] = nil, row
 		default:
 			pm.settle(change, c, row)
@@ -51,8 +51,7 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 	return nil
 }
 
-// settle acts on a decided approval, with the row as the store holds it: what the agent asked for is not looked at
-// again.
+// settle acts on a decided approval, as the store has it. The request of the agent does not count any more.
 func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.BeforeDecision)
 	c.approval = nil
@@ -60,7 +59,7 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 		pm.resolve(change, c, row)
 		return
 	}
-	if !c.outcomeUnknown() || row.Status == domain.ApprovalApproved { // who lets a call rest has not let it run the first time
+	if !c.outcomeUnknown() || row.Status == domain.ApprovalApproved { // otherwise the first run stays on record as it was allowed
 		c.came = decidedBy(row)
 	}
 	switch {
@@ -73,7 +72,7 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 			pm.refuse(change, c, outcome, failure)
 			return
 		}
-		pm.refuseWith(change, c, outcome, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID}) // the option may be one that says no
+		pm.refuseWith(change, c, outcome, failure, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID}) // the decider may have named an option that says no
 		return
 	}
 	arguments, err := approvals.Granted(row)
@@ -90,8 +89,8 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	}, domain.Answer{Status: row.Status, OptionID: row.Decision.OptionID, Content: row.Decision.Answer})
 }
 
-// resolve acts on what somebody has found out about a lost call. To run it again is another question: it is judged as if it were
-// asked for anew, and never allowed without a person.
+// resolve acts on a person's answer about a call of unknown outcome. To run it again is a new question: the policy judges it as a
+// new call, and never allows it without a person.
 func (pm *permissions) resolve(change *changeSet, c *call, row domain.Approval) {
 	if row.Decision != nil && row.Decision.Resolution == domain.ResolutionRetry {
 		c.retry, change.advanced = row.Decision, true
@@ -101,8 +100,8 @@ func (pm *permissions) resolve(change *changeSet, c *call, row domain.Approval) 
 	pm.refuse(change, c, domain.OutcomeUnknown, approvals.ReportedOutcome(row))
 }
 
-// dropDecided forgets approvals that were decided while the end was written. It tells whether there were any: if
-// not, the change was refused for another reason.
+// dropDecided drops the approvals that were decided while the end was written, and tells whether there were any. If there were
+// none, the change was refused for another reason.
 func (pm *permissions) dropDecided() bool {
 	ctx, cancel := pm.claim.reading()
 	defer cancel()
@@ -127,14 +126,14 @@ func (pm *permissions) expire(c *call) error {
 	change.emit(event)
 	transaction := change.transaction()
 	transaction.Update = nil
-	again := time.Now().Add(clockSkew) // should it still be pending by the database's clock
+	again := time.Now().Add(clockSkew) // if it is still pending by the database's clock
 	c.approval.Expires = &again
 	failpoint.Hit(failpoint.BeforeExpiry)
 	return pm.recorder.commitEnd(transaction)
 }
 
-// recall takes a question of an earlier driver as open, or keeps its answer until the agent asks again. It is the newest
-// question about a call that counts: a yes to an earlier one has been used, and must not let the call run twice.
+// recall takes a question of an earlier driver as open, or keeps its answer until the agent asks again. Only the newest question
+// about a call counts: a yes to an earlier one is used up, and must not let the call run twice.
 func (pm *permissions) recall(row domain.Approval) {
 	c, open := pm.calls.open[row.Call.ID]
 	if open && row.ID == c.logged().Under {

@@ -19,68 +19,67 @@
 //   - the blocks (blocks.go) are those that the agent hands in
 //   - the agent (agent.go) is opened, prompted and closed here; host.go is what it is offered
 //   - the translator (translator.go) turns what the agent says into events
-//   - parking (parking.go) and recovery (recovery.go) tell whether an execution can be parked, and whether it can go on from its log
+//   - parking (parking.go) and recovery (recovery.go) tell whether an execution can be parked, and whether its log can be continued
 //
 // How a turn stops is one value, its stage (turnrun.go).
 //
 // What the log implies of an execution is its [domain.Progress]. The session changes that only by emitting events (changeset.go): an event is
 // masked, dated and encoded, and then applied as the log will hold it. A session that recovers an execution applies the log, and reads the
-// rows beside it: what people want, what the client answered, the document, the approvals (recovery.go). So what a session knows of itself
-// is what the next one will know of it.
+// rows beside it: control requests, the client's answers, the document, the approvals (recovery.go). So a session knows of itself exactly
+// as much as the next one will know of it.
 //
-// The session takes what is in the inbox, turns it into one [store.Change], commits it, and only then answers whoever
-// waits. While the commit runs the inbox goes on filling, and consecutive deltas of one message become one event: so
-// a slow database makes events larger, not later.
+// The session takes the inbox, turns it into one [store.Change], commits it, and only then answers the agents that wait. While the
+// commit runs the inbox goes on filling, and consecutive deltas of one message become one event: so a slow database makes events larger,
+// not later.
 //
 // # States
 //
-// One method per state (states.go, turns.go), each returns the next. While a turn runs the status is derived from what is open:
-// an approval, a running call, a message that streams. [changeSet.to] is the only place where the status of a live
+// Each state is a method that returns the next one (states.go, turns.go, end.go, park.go, recover.go). While a turn runs its status follows
+// from what is open: an approval, a running call, a message that streams. [changeSet.to] is the only place where the status of a live
 // execution changes, and [Session.terminal] the only one that ends it; both hold the table of [domain.Status.CanBecome].
 //
-// A change that is refused, or whose outcome nobody knows, ends the session: its progress is ahead of the log. Only the ends of turns and
-// executions may meet somebody who was faster. They are made on top of a copy, and when they are refused the session looks again.
+// A session ends if a change is refused, or if nobody knows whether it was written: its progress is ahead of the log. Only the changes that
+// end a turn or an execution may be refused, because somebody was faster. They are made on top of a copy of the progress; after a refusal
+// the session looks again.
 //
 // # Turns
 //
-// A turn is one prompt until the agent stops (turns.go). Further prompts are rows that people leave, like the wish to
-// cancel, to close, or how an interrupted execution is to go on: the session reads them when the bell rings.
-// Between two turns it is idle. It then holds its agent, if that is there; one that is taken up while idle opens none
-// before a prompt comes.
+// A turn is one prompt until the agent stops (turns.go). Further prompts are rows, like the control requests: to cancel, to close, and how an
+// interrupted execution is to continue. The session reads them after a notification. Between two turns it is idle, with or without an open
+// agent; an idle execution that is recovered opens none before the next prompt.
 //
-// An external agent keeps a history of its own and runs its calls itself. It asks a person through [domain.Host.Ask],
-// may take its question back, and after a crash it goes on only where no call was running: otherwise the execution is
-// interrupted, and somebody chooses. So does our own agent where the provider of its model is away for too long, or wants another
-// key (interruption.go).
+// An external agent keeps a history of its own and runs its calls itself. It asks a person through [domain.Host.Ask], and may withdraw its
+// question. After a crash its turn continues only if no call was running: otherwise the execution is interrupted, and a person chooses. So
+// it is if the provider of our own agent's model is away for too long, or wants another key (interruption.go).
 //
 // # Others who answer
 //
-// A call may be run by the client (clientcalls.go). It is judged like any other; then it waits, as a row, for the one answer, over
-// restarts too. The call by which an agent hands in blocks (blocks.go) stays open over the end of its turn: what came of the
-// blocks is its result, and the next turn begins with it. Of several executions that generate blocks for one place the newest stays.
-// An answer that does not fit the schema that was asked for is asked for again, in a turn of its own (answer.go).
+// A call may be run by the client (clientcalls.go). It is judged like any other; then it waits for one answer, as a row, also over restarts.
+// The call by which an agent hands in blocks (blocks.go) stays open after its turn: their acceptance is its outcome, and the next turn
+// begins with that. Of several executions that generate blocks for one place the newest stays. If the final answer does not fit the
+// schema of the request, the session asks for it again, in a turn of its own (answer.go).
 //
 // # Waiting
 //
-// What waits for somebody, or for the time at which a request to its model is repeated, holds nothing for long (park.go): after a while the session lets its agent go and leaves a row behind, with the
-// time at which it wakes by itself. Whoever writes to it wakes it at once, on the replica where they do, since that claims it there and
-// then. What a dead replica was waiting for is parked as soon as it is claimed, without an agent; so a start after a crash
-// costs a reading of each log, some at a time, and what somebody has just answered goes first.
+// An execution that waits for somebody, or for the time of a repeated request to its model, is parked after a while (park.go): the session
+// ends with its agent, and leaves a row with the time at which the execution wakes. Whoever writes to the execution wakes it at once, on
+// the replica that writes. If a replica dies, an execution that only waits is parked again as soon as it is acquired, without an agent. So
+// a start after a crash costs one reading of each log, some at a time, and executions that somebody has just answered go first.
 //
-// What a dead replica drove rests before it is recovered, the longer the more recoveries have come to nothing (recovery.go): so one that takes its
-// server down does not take the others with it each time.
+// The other executions of a dead replica rest before they are recovered, the longer the more recoveries were without progress
+// (recovery.go). So an execution that takes its server down does not take the others with it each time.
 //
-// A server runs so many commands at once and no more (commands.go): one that may run waits for a slot before its start is written.
+// A server runs a bounded number of commands at once (commands.go): a command waits for a slot before its start is written.
 //
 // # Promises
 //
 //   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.
 //   - A tool call has exactly one outcome. `toolCall.started` is in the database before the call runs; a call that may
-//     have run when its driver died is outcomeUnknown and never runs again by itself.
-//   - Nothing is written under an old epoch: every change carries the epoch, and a refused one ends the session at
+//     have run when its driver died is outcomeUnknown, and runs again only after a new approval.
+//   - Nothing is written under an old epoch: every change has the epoch, and a refused change ends the session at
 //     once, without a further write.
 //   - A prompt that was acknowledged has its turn, or the log says that it was discarded.
 //   - A drain ends no turn as failed: what is in the log stays, and the next server goes on from it.
 //
-// An execution is given back only after its agent has returned, so the tools of two drivers never run together.
+// An execution is released only after its agent has returned, so the tools of two drivers never run together.
 package sessions

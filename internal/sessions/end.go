@@ -9,8 +9,8 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// stopAgent stops the turn and takes what the agent still says, until it has returned or its grace is over. A partial
-// answer is kept that way, and a call that was ended half-way can tell how.
+// stopAgent stops the turn and takes what the agent still says, until it has returned or its grace is over. So a partial answer is
+// kept, and the agent can report the outcome of a call that it has stopped.
 func (s *Session) stopAgent(why error) error {
 	if s.turn.stop == nil || s.turn.result != nil {
 		return nil
@@ -33,8 +33,8 @@ func (s *Session) stopAgent(why error) error {
 	return nil
 }
 
-// end writes the terminal event, after everything that was still open has been closed, in one commit. An approval
-// that was decided or a prompt that came in the same instant makes the change fail; then it is looked at again.
+// end closes everything that is open and writes the terminal event, in one commit. If an approval was decided or a prompt came in
+// the same instant, the change is refused, and the session looks again.
 func (s *Session) end(end outcome) state {
 	if err := s.texts.releaseAll(); err != nil {
 		return s.abandon(err)
@@ -64,8 +64,8 @@ func (s *Session) end(end outcome) state {
 	}
 }
 
-// judged is an end in the light of what was accepted and of what was asked for: blocks that somebody has taken are a good end,
-// whatever else was wanted since, and an answer that does not fit its schema is none.
+// judged is the end in the light of accepted blocks and of the output schema. Blocks that somebody has accepted are a good end,
+// whatever was requested since; an answer that does not fit its schema is not.
 func (s *Session) judged(end outcome) (outcome, error) {
 	if s.blocks.keeps() {
 		if err := s.blocks.readAcceptance(); err != nil {
@@ -86,8 +86,8 @@ func (s *Session) judged(end outcome) (outcome, error) {
 	return end, nil
 }
 
-// fail ends a turn that cannot be gone on with, and with it the execution. Blocks that were handed in before stay for somebody to
-// accept; only an agent that has not returned must not be left behind an execution that rests.
+// fail ends a turn that cannot go on, and with it the execution. If there are earlier blocks, the execution stays idle so that
+// somebody can accept them, unless its agent has not returned: it must not run beside an execution that rests.
 func (s *Session) fail(end outcome) state {
 	switch {
 	case !s.blocks.keeps() || (s.turn.stop != nil && s.turn.result == nil):
@@ -113,7 +113,7 @@ func (s *Session) terminal(end outcome) *changeSet {
 	if !s.progress.Status.CanBecome(end.status) {
 		panic("sessions: no end as " + string(end.status) + " from " + string(s.progress.Status))
 	}
-	if end.failure != nil { // it may quote what a provider or an agent said; the row is shown like the event
+	if end.failure != nil { // it may quote a provider or an agent; the row is shown like the event
 		end.failure = &domain.Failure{Code: end.failure.Code, Message: s.engine.masker.MaskString(end.failure.Message)}
 	}
 	change := s.recorder.begin()
@@ -142,7 +142,7 @@ func (s *Session) terminal(end outcome) *changeSet {
 	return change
 }
 
-// endRecord puts the end on record.
+// endRecord is the audit record of the end.
 func (s *Session) endRecord(end outcome) domain.AuditRecord {
 	record := domain.AuditRecord{
 		Action: "execution.ended", Execution: s.execution.ID, RunbookID: s.execution.Request.RunbookID,
@@ -157,8 +157,8 @@ func (s *Session) endRecord(end outcome) domain.AuditRecord {
 	return record
 }
 
-// handOff lets go of the execution for a server that shuts down. A call that runs may come to its end first; no new
-// one begins. Nothing is booked as failed: the log stays as it is, and whoever claims the execution goes on from it.
+// handOff ends the session for a server that shuts down. A running call may end first; no new call begins. Nothing fails: the log
+// stays as it is, and the next driver continues from it.
 func (s *Session) handOff() state {
 	failpoint.Hit(failpoint.BeforeHandOff)
 	s.turn.reaches(turnHandsOff)
@@ -188,7 +188,7 @@ func (s *Session) handOff() state {
 	return s.release()
 }
 
-// release lets go of the execution as it stands.
+// release releases the execution as it stands.
 func (s *Session) release() state {
 	if err := s.recorder.writeHeld(); err != nil {
 		return s.abandon(err)

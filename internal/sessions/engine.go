@@ -13,8 +13,8 @@ import (
 	"signoff/internal/workspace"
 )
 
-// Engine is what the sessions of one server share. It makes sessions; which executions get one, and when, is the business of its
-// [Dispatcher]. Its methods may be called at once.
+// Engine is what the sessions of one server share, and makes them. Its [Dispatcher] decides which executions get a session, and
+// when. Its methods may be called at once.
 type Engine struct {
 	dispatch   Dispatcher
 	store      Store
@@ -35,13 +35,13 @@ type Engine struct {
 	wallClock func() time.Time
 }
 
-// Dispatcher starts sessions, and is told by them how they get on. Sessions call it from their own goroutines.
+// Dispatcher starts sessions, and the sessions report to it, each from its own goroutine.
 type Dispatcher interface {
-	// Recovered tells that a session has read what the earlier driver left.
+	// Recovered reports that a session has read the log and the rows of an earlier driver.
 	Recovered(s *Session)
-	// Release has an execution given back that nobody drives here any more.
+	// Release releases an execution that nobody drives here any more.
 	Release(id domain.ExecutionID, epoch int64)
-	// Left tells that a session is over, and its agent with it. It is the last thing that a session does.
+	// Exited reports that a session and its agent have ended. It is the last call of a session.
 	Exited(s *Session)
 	// Draining closes when the server begins to shut down.
 	Draining() <-chan struct{}
@@ -49,7 +49,7 @@ type Dispatcher interface {
 	HoldsLease() error
 }
 
-// Store is what sessions read, and the notes of agents, which are written without an event.
+// Store is the part of the store that sessions read, and the agents' notes, which are written without an event.
 type Store interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
@@ -67,14 +67,14 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// OpenAgent makes the agent of an execution. It may take its time, and gives up when ctx ends. An agent session that it
-// cannot take up is domain.CodeNotResumable.
+// OpenAgent makes the agent of an execution. It may take its time, and stops when ctx ends. If it cannot load the agent session,
+// the error is domain.CodeNotResumable.
 type OpenAgent func(ctx context.Context, opening domain.Opening) (domain.Agent, error)
 
-// NoSandbox is the name of a sandbox that can confine nothing and so runs nothing.
+// NoSandbox is the name of the sandbox that cannot confine a command and runs none.
 const NoSandbox = "none"
 
-// Sandbox runs the commands of tools. What [domain.Command.Denied] lists, it keeps from them, or it does not begin.
+// Sandbox runs the commands of tools. It keeps everything in [domain.Command.Denied] from them, or does not begin.
 type Sandbox interface {
 	approvals.Isolation
 	Name() string
@@ -83,7 +83,7 @@ type Sandbox interface {
 
 // Vault gives commands the secrets that they name.
 type Vault interface {
-	// Environment returns NAME=value for each name, or why one cannot be had.
+	// Environment returns NAME=value for each name, or an error if one is missing.
 	Environment(names []string) ([]string, error)
 }
 
@@ -91,7 +91,7 @@ type Vault interface {
 type Config struct {
 	ParkAfter   time.Duration // how long an execution that waits for somebody keeps its session; 0 = 1 min
 	DrainGrace  time.Duration // how long running calls may take to end on a drain; 0 = 10 s
-	MaxEvents   int           // in the log of an execution; some hundreds of them are kept for its end
+	MaxEvents   int           // in the log of an execution; some hundreds of them are reserved for its end
 	MaxCommands int           // that run at once
 	Agents      map[domain.SourceType]OpenAgent
 	Sandbox     Sandbox
@@ -100,13 +100,13 @@ type Config struct {
 	Masker      *secrets.Masker // of what is written; nil knows only the shapes of common keys
 	Judge       Judge           // nil = approvals.Policy.Judge
 
-	// committed hears of each commit of a session, in its goroutine; for tests.
+	// committed is called after each commit of a session, in its goroutine; for tests.
 	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
-	// wallClock tells the time of day; time.Now but in tests.
+	// wallClock is the time of day; nil = time.Now.
 	wallClock func() time.Time
 }
 
-// NewEngine returns an engine whose sessions answer to a dispatcher.
+// NewEngine returns an engine whose sessions report to a dispatcher.
 func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *Engine {
 	e := &Engine{
 		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
@@ -129,7 +129,7 @@ func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *En
 	return e
 }
 
-// Commands tells how many commands of this server run, and how many wait for a slot.
+// Commands counts the commands of this server that run, and those that wait for a slot.
 func (e *Engine) Commands() (running, waiting int) { return e.commands.counts() }
 
 func (e *Engine) isDraining() bool {

@@ -5,7 +5,7 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// The moments around a commit at which a server may die, told apart by what is written.
+// The moments before and after the commit of each event, at which a test kills the server.
 
 func (change *changeSet) passBefore() {
 	if failpoint.Enabled {
@@ -23,7 +23,7 @@ func (change *changeSet) passAfter() {
 	}
 }
 
-// boundary is the name of an event among the failpoints: changes of the status are told apart, and ends are not.
+// boundary is the name of an event among the failpoints. Each status has a name of its own, and all ends have one.
 func boundary(event domain.Event) string {
 	if event.Type.Terminal() {
 		return "execution.ended"

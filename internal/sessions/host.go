@@ -20,14 +20,13 @@ import (
 	"signoff/internal/workspace"
 )
 
-// host is what the session offers its agent. It runs in the agent's goroutines and touches nothing of the session but
-// the inbox.
+// host is what the session offers its agent. It runs in the agent's goroutines, and of the session it uses only the inbox.
 type host struct {
 	inbox     *inbox
 	execution *domain.Execution // the session's; its fields never change
 	runbook   domain.Runbook    // as it is in this turn
-	epoch     int64             // of the claim that the agent runs under
-	policy    approvals.Policy  // without the rules of this moment
+	epoch     int64             // of the driver that has opened the agent
+	policy    approvals.Policy  // without rules: they are read for each command
 	lease     func() error      // nil as long as this server may write
 	workspace *workspace.Workspace
 	sandbox   Sandbox
@@ -47,8 +46,8 @@ func (h *host) Emit(ctx context.Context, payloads ...domain.Payload) error {
 	return h.inbox.emit(ctx, payloads)
 }
 
-// emittable lists what is the agent's to tell. Most starts, decisions, states and ends are the session's: an agent that
-// could tell them could forge them. The start of a call is the agent's where it did not ask.
+// emittable lists the events of the agent. Most starts, decisions, states and ends are the session's: an agent that could emit
+// them could forge them. The start of a call is the agent's if it did not ask.
 func emittable(payload domain.Payload) bool {
 	switch p := payload.(type) {
 	case domain.MessageDelta, domain.MessageCompleted, domain.ThoughtDelta, domain.ThoughtCompleted,
@@ -110,7 +109,7 @@ func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	case <-h.inbox.over:
 		return reply{}, errOver
 	case <-ctx.Done():
-		if h.execution.Request.Source.Type == domain.SourceACP && !asked.ours() { // our own agent comes back to its question
+		if h.execution.Request.Source.Type == domain.SourceACP && !asked.ours() { // our own agent asks again after a restart
 			_ = h.inbox.put(item{withdrawn: asked}) // refused only where the session is over
 		}
 		return reply{}, context.Cause(ctx)
@@ -125,8 +124,8 @@ func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
 	return h.workspace.List(h.execution.Request.WorkingDirectory, path)
 }
 
-// WriteFiles writes nothing any more when the turn is over or the lease, be it that this process stood still meanwhile: somebody else may
-// have been told by then that nobody knows what came of the call.
+// WriteFiles writes nothing after the end of the turn or of the lease, also if this process stood still meanwhile: by then another
+// server may have reported the call as one of unknown outcome.
 func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
 	failpoint.Hit(failpoint.BeforeFileChange)
 	err := h.workspace.Change(h.execution.Request.WorkingDirectory, changes, func() error {
@@ -143,7 +142,7 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 	if command.Dir == "" {
 		command.Dir = h.execution.Request.WorkingDirectory
 	}
-	if len(command.Secrets) > 0 { // here, and nowhere before: no tool and no model ever holds a value
+	if len(command.Secrets) > 0 { // only here: no tool and no model ever holds a value
 		values, err := h.vault.Environment(command.Secrets)
 		if err != nil {
 			return domain.CommandResult{}, err
@@ -163,8 +162,8 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 	return result, err
 }
 
-// maskedOutput masks the output of a command before its tool gets it. A tool cuts a long output, and half a value, as a cut may leave it,
-// is not found any more.
+// maskedOutput masks the output of a command before its tool gets it. A tool cuts a long output, and a masker does not find half a
+// value.
 type maskedOutput struct {
 	to io.Writer
 
@@ -184,16 +183,16 @@ func (m *maskedOutput) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// close hands on what was held back because it may have been the beginning of a value. The command has ended.
+// close writes the rest that may have been the beginning of a value. The command has ended.
 func (m *maskedOutput) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if rest := m.stream.Close(); rest != "" {
-		_, _ = io.WriteString(m.to, rest) // the tool has its result already, if it takes no more
+		_, _ = io.WriteString(m.to, rest) // the tool has its result already
 	}
 }
 
-// denied is what the permission rules of this moment deny to a command. It stands here so that no tool forgets it.
+// denied lists what the permission rules of this moment deny to a command. It stands here so that no tool forgets it.
 func (h *host) denied(ctx context.Context, command domain.Command) ([]domain.Denied, error) {
 	rules, err := h.store.Rules(ctx, h.execution.Tenant, h.execution.ID)
 	switch {
@@ -253,10 +252,10 @@ func (h *host) SaveMemory(ctx context.Context, scope domain.MemoryScope, revisio
 	})
 }
 
-// runbookScope is short for the execution's own runbook: a tool does not know its id, and must not choose another.
+// runbookScope stands for the execution's own runbook: a tool does not know its id, and must not choose another.
 const runbookScope domain.MemoryScope = "runbook"
 
-// notes is the scope that an agent means, as far as its execution may read and write it.
+// notes is the scope that the agent names, if its execution may read and write it.
 func (h *host) notes(scope domain.MemoryScope) (domain.MemoryScope, error) {
 	own := domain.RunbookMemory(h.execution.Request.RunbookID)
 	switch {
@@ -281,7 +280,7 @@ func (h *host) Trace(direction domain.Direction, message []byte) {
 		return
 	}
 	size := len(message)
-	message = h.masker.Mask(message) // before it is cut: half a secret is not found any more
+	message = h.masker.Mask(message) // before it is cut: a masker does not find half a secret
 	kept := message[:min(len(message), traceBytes)]
 	h.inbox.trace(domain.DebugMessage{
 		Time: time.Now().UTC(), Direction: direction, Message: strings.ToValidUTF8(string(kept), "\uFFFD"), Bytes: size,

@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	// inboxBytes is how much an agent may be ahead of the database before Emit makes it wait.
+	// inboxBytes is how far an agent may be ahead of the database before Emit waits.
 	inboxBytes = 4 << 20
-	// deltaBytes bounds one event: longer runs of text become several.
+	// deltaBytes bounds one event: a longer text becomes several.
 	deltaBytes = 64 << 10
-	// itemBytes is what an item counts beside its text, so that a flood of tiny facts is bounded too.
+	// itemBytes is what an item counts beside its text, so that a flood of tiny items is bounded, too.
 	itemBytes = 256
 )
 
-// inbox is what the agent has said and the session has not yet taken. The slice is the truth, the channels are bells.
+// inbox holds what the agent has said and the session has not taken yet. The slice has the items; the channels only notify.
 type inbox struct {
 	mu     sync.Mutex
 	items  []item
 	traces []domain.DebugMessage // apart from the items, so that deltas still grow together
 	bytes  int
 	traced int   // bytes of the traces
-	closed error // why nothing is taken any more
+	closed error // why nothing is taken any more; nil: it is open
 
 	ready chan struct{} // for the session: there is something
 	room  chan struct{} // for agents: there may be room again
 	over  chan struct{} // closes with the inbox
 }
 
-// item is one thing that an agent said; exactly one field is set.
+// item is one message of the agent; exactly one field is set.
 type item struct {
 	payload   domain.Payload
 	delta     *delta
@@ -45,7 +45,7 @@ type item struct {
 	done      *turnResult
 }
 
-// delta is text that still grows: all that one message, thought or tool output has said since the session last looked.
+// delta is text that still grows: the pieces of one message, thought or tool output since the session last took them.
 type delta struct {
 	kind domain.EventType
 	id   string
@@ -55,7 +55,7 @@ type delta struct {
 // ask is a waiting Authorize, CallClient or Ask.
 type ask struct {
 	domain.Question
-	client bool       // where it may run, the client runs it
+	client bool       // if the call may run, the client runs it
 	reply  chan reply // one slot: the answer never waits for the asker
 }
 
@@ -66,13 +66,13 @@ type submission struct {
 	reply  chan error // one slot
 }
 
-// reply answers an ask; which half counts depends on the kind of the question.
+// reply answers an ask; the kind of the question says which half counts.
 type reply struct {
 	grant  domain.Grant
 	answer domain.Answer
 }
 
-// ours tells whether the call is one of our own tools, which Signoff runs.
+// ours tells whether the call is one of our own tools.
 func (a *ask) ours() bool { return a.Kind == domain.ApprovalToolCall }
 
 // turnResult is how Prompt returned.
@@ -85,7 +85,7 @@ func newInbox() *inbox {
 	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// emit puts payloads in, all at once, and as text that grows what is a delta. It waits while the inbox is full.
+// emit puts payloads in, all at once; deltas become text that grows. It waits while the inbox is full.
 func (b *inbox) emit(ctx context.Context, payloads []domain.Payload) error {
 	for {
 		full, err := b.tryEmit(payloads)
@@ -130,7 +130,7 @@ func (b *inbox) add(payload domain.Payload) {
 	}
 }
 
-// weight is what a fact may hold beside its few words.
+// weight is the size of an item beside its few words.
 func weight(payload domain.Payload) int {
 	switch p := payload.(type) {
 	case domain.ToolCallRequested:
@@ -154,7 +154,7 @@ func weight(payload domain.Payload) int {
 	}
 }
 
-// cut is the beginning of text that fits into one event, and ends between two characters.
+// cut is the beginning of text that fits into one event and ends between two characters.
 func cut(text string) string {
 	if len(text) <= deltaBytes {
 		return text
@@ -166,7 +166,7 @@ func cut(text string) string {
 	return text[:end]
 }
 
-// grow appends at most deltaBytes to the last item where it is the same text, so that a burst costs its bytes and not its count.
+// grow appends to the last item if it is the same text, up to deltaBytes, so that a burst costs its bytes and not its count.
 func (b *inbox) grow(kind domain.EventType, id, text string) {
 	b.bytes += len(text)
 	if n := len(b.items); n > 0 {
@@ -182,7 +182,7 @@ func (b *inbox) grow(kind domain.EventType, id, text string) {
 	b.items = append(b.items, item{delta: d})
 }
 
-// growing tells whether a payload is a piece of text, and of which.
+// growing tells whether a payload is a piece of text, and of which text.
 func growing(payload domain.Payload) (kind domain.EventType, id, text string) {
 	switch p := payload.(type) {
 	case domain.MessageDelta:
@@ -196,7 +196,7 @@ func growing(payload domain.Payload) (kind domain.EventType, id, text string) {
 	}
 }
 
-// put puts in what must never wait: a question or the end of the turn.
+// put puts in an item that must never wait: a question or the end of the turn.
 func (b *inbox) put(i item) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -208,8 +208,7 @@ func (b *inbox) put(i item) error {
 	return nil
 }
 
-// trace puts in a raw message, or drops it where the inbox is full: what is only for looking at must not hold up what
-// is for doing.
+// trace puts in a raw message, or drops it if the inbox is full: a diagnosis must not hold up the agent.
 func (b *inbox) trace(message domain.DebugMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -231,7 +230,7 @@ func (b *inbox) take() ([]item, []domain.DebugMessage) {
 	return items, traces
 }
 
-// close refuses everything from now on. Agents that wait, for room or for an answer, are told.
+// close refuses everything from now on, and wakes the agents that wait for room or for an answer.
 func (b *inbox) close(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -241,16 +240,16 @@ func (b *inbox) close(why error) {
 	}
 }
 
-// notify is a bell: it never waits, and two rings before anybody looks are one.
-func notify(bell chan struct{}) {
+// notify never waits: two notifications before anybody looks are one.
+func notify(notification chan struct{}) {
 	select {
-	case bell <- struct{}{}:
+	case notification <- struct{}{}:
 	default:
 	}
 }
 
-// allowable tells whether a yes without a person can be said at all: to one of our own calls, and to an agent that
-// offers exactly one option for it.
+// allowable tells whether a call can be allowed without a person: one of our own can, and an agent's if it offers exactly one
+// option that allows.
 func (a *ask) allowable() bool { return a.ours() || a.option() != "" }
 
 func (a *ask) option() string {

@@ -7,16 +7,16 @@ import (
 	"signoff/internal/store"
 )
 
-// An execution that cannot go on by itself is interrupted: a person or a client chooses how it goes on. What there is to choose from
-// depends on the cause, see [domain.InterruptCause].
+// An execution that cannot go on by itself is interrupted: a person or a client chooses how it goes on. The cause decides between
+// which modes, see [domain.InterruptCause].
 
-// providerFailed tells whether the turn has ended because its model could not be asked. A turn that was being stopped has ended for
-// that reason.
+// providerFailed tells whether the turn has ended because its model could not be asked. A turn that was stopped has ended for that
+// reason instead.
 func (s *Session) providerFailed() bool {
 	return !s.recorder.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
 }
 
-// interruptTurnOf interrupts the execution in the middle of the turn of our own agent, which stays open: retry goes on with it from the
+// interruptTurnOf interrupts the execution in the turn of our own agent. The turn stays open, and a retry continues it from the
 // log.
 func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Failure) state {
 	if s.turn.stop != nil {
@@ -27,7 +27,7 @@ func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Fa
 	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
 }
 
-// interrupt leaves the choice to somebody.
+// interrupt waits until somebody chooses how to go on.
 func (s *Session) interrupt(change *changeSet, why interruption) state {
 	change.transition(domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
 	if err := s.recorder.commit(change); err != nil {
@@ -36,7 +36,7 @@ func (s *Session) interrupt(change *changeSet, why interruption) state {
 	return s.readControl
 }
 
-// interrupted: somebody is to choose how the execution goes on. There is a deadline only where the cause has one.
+// interrupted: somebody has to choose how the execution goes on. Only some causes have a deadline.
 func (s *Session) interrupted() state {
 	chosen := s.control.requests.Resume
 	switch {
@@ -52,7 +52,8 @@ func (s *Session) interrupted() state {
 	})
 }
 
-// failInterrupted ends an interrupted execution. Blocks that were handed in before stay for somebody to accept.
+// failInterrupted ends an interrupted execution. If there are earlier blocks, only its turn ends, so that somebody can accept
+// them.
 func (s *Session) failInterrupted(why string) state {
 	end := failed(domain.Failure{Code: domain.CodeInterrupted, Message: whatHappened[s.progress.Cause] + ", and " + why})
 	if s.blocks.keeps() && s.progress.Turn.Open {
@@ -67,9 +68,9 @@ var whatHappened = map[domain.InterruptCause]string{
 	domain.CauseProcessGone: "The agent's process was lost",
 }
 
-// resume goes on as somebody has chosen.
+// resume continues as somebody has chosen.
 func (s *Session) resume(chosen store.ResumeRequest) state {
-	if !s.recorder.external() { // it knows of what was said only what it is given
+	if !s.recorder.external() { // our own agent knows only the history that it is given
 		if err := s.recorder.readTranscript(); err != nil {
 			return s.readAgain(err)
 		}

@@ -30,8 +30,8 @@ func eachEvent(ctx context.Context, logs Store, id domain.ExecutionID, take func
 	}
 }
 
-// replay applies the log from its beginning, and puts what it amounts to in the place of what the session has thought. It tells whether
-// the log is broken where it fails. None of its pages is kept: of a million events they would be hundreds of megabytes.
+// replay applies the log from its beginning, and the result takes the place of the session's progress. It tells whether an error
+// means that the log is broken. It keeps no page: a million events would be hundreds of megabytes.
 func (r *recorder) replay(transcript *domain.Transcript) (broken bool, err error) {
 	progress := domain.NewProgress()
 	folded := []domain.Folded{progress}
@@ -50,7 +50,7 @@ func (r *recorder) replay(transcript *domain.Transcript) (broken bool, err error
 	return false, nil
 }
 
-// readTranscript reads what was said, for an agent that knows nothing of it.
+// readTranscript reads what was said, for an agent that does not know it.
 func (r *recorder) readTranscript() error {
 	transcript := domain.NewTranscript()
 	if err := eachEvent(r.claim.lease, r.engine.store, r.execution.ID, transcript.Apply); err != nil {

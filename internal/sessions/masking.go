@@ -13,15 +13,15 @@ import (
 	"signoff/internal/secrets"
 )
 
-// The values of secrets never reach the log: what an agent, a tool or a person has said is masked on its way there.
+// The values of secrets never reach the log: the words of agents, tools and people are masked on their way there.
 
-// masking hides secrets in texts that flow. It holds back what may be the beginning of a secret, of messages, thoughts and outputs.
+// masking hides secrets in messages, thoughts and outputs that grow. It holds back text that may be the beginning of a secret.
 type masking struct {
 	masker  *secrets.Masker
 	streams map[domain.TextKey]*secrets.Stream
 }
 
-// write takes a piece of a text, and returns what may be seen now.
+// write takes a piece of a text, and returns the part that may be seen now.
 func (m *masking) write(key domain.TextKey, text string) string {
 	stream := m.streams[key]
 	if stream == nil {
@@ -31,8 +31,8 @@ func (m *masking) write(key domain.TextKey, text string) string {
 	return stream.Write(text)
 }
 
-// release returns what of a text was held back. Nothing may follow in it: of a secret whose first half was let go of, the second half is
-// not found.
+// release returns the part of a text that was held back. Nothing may follow in that text: if the first half of a secret was
+// released, its second half is not found.
 func (m *masking) release(key domain.TextKey) string {
 	if stream := m.streams[key]; stream != nil {
 		return stream.Close()
@@ -50,11 +50,11 @@ func sortedTexts(keys iter.Seq[domain.TextKey]) []domain.TextKey {
 	})
 }
 
-// event encodes a payload without secrets. Text that flows was masked piece by piece: a second time would change its
-// length, and with it the offsets of what follows.
+// event encodes a payload without secrets. Text that grows was masked piece by piece: a second time would change its length, and
+// the offsets of the next pieces.
 func (r *recorder) event(payload domain.Payload) domain.Event {
 	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(r.engine.masker.JSON(thought.Thinking), thought.Thinking) {
-		thought.Thinking = nil // it is signed: changed, its provider refuses it; as it is, it would be in the log
+		thought.Thinking = nil // it is signed: its provider refuses it if it is changed, and the log must not have it as it is
 		payload = thought
 	}
 	event := domain.NewEvent(r.execution.ID, payload)

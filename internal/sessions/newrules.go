@@ -13,9 +13,9 @@ import (
 
 // How a rule answers a question that is already open.
 
-// applyNewRules answers the open questions that a rule covers by now: somebody who says always to one of five equal
-// calls does not want to be asked about the other four. Each is a change of its own, so that a person who is
-// faster wins, like everywhere; what became of them is then read like any other decision.
+// applyNewRules answers the open questions that a new rule covers: a person who says always to one of five equal calls does not
+// want to answer for the other four. Each answer is a change of its own, so that a person who is faster wins; the answers are then
+// read like any other decision.
 func (pm *permissions) applyNewRules() error {
 	if err := pm.rules.read(); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (pm *permissions) applyNewRules() error {
 		}
 		judgement, judged := pm.rules.judgeByPolicy(c, c.approval.ArgumentsHash)
 		if !judged {
-			continue // the session is woken when it is
+			continue // the session is notified when it is
 		}
 		if c.outcomeUnknown() {
 			judgement = approvals.Repeated(judgement, c.retryDecision())
@@ -42,14 +42,14 @@ func (pm *permissions) applyNewRules() error {
 	return nil
 }
 
-// answerByRule writes the decision of a rule, in the name of who made it.
+// answerByRule writes the decision of a rule, in the name of its author.
 func (pm *permissions) answerByRule(c *call, judgement approvals.Judgement) error {
 	rule := judgement.Decider
 	if rule.Scope == "" {
-		return nil // a rule of the request: it was there when the question was asked, and nobody is its author
+		return nil // a rule of the request: it existed when the question was asked, and has no author
 	}
 	if judgement.Verdict == domain.Allow && !c.ask.allowable() {
-		return nil // the agent offers no option that would say so
+		return nil // the agent offers no option that allows
 	}
 	resolution, event := approvals.AnswerByRule(*c.approval, *rule)
 	change := store.Change{
@@ -60,15 +60,14 @@ func (pm *permissions) answerByRule(c *call, judgement approvals.Judgement) erro
 	defer cancel()
 	_, err := pm.engine.log.Commit(ctx, change)
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
-		return nil // a person was faster, or its time is over
+		return nil // a person was faster, or the question has expired
 	}
 	return err
 }
 
-// newerRules tells whether a rule was made since a question was asked. It may be the answer, and only an agent that comes back to
-// its call tells what the call would do. The time of a rule is of the clock of the replica that made it, and that of a question of another
-// one: so ten minutes more. Where that is too much, an agent is opened in vain; were it too little, the rule would not be
-// noticed, and the call would wait for a person who has already answered.
+// newerRules tells whether a rule was made after a question was asked. The rule may answer the question, but only an agent that
+// asks again can tell what the call would do. The times come from the clocks of two replicas, so ten minutes are added. If that is
+// too much, an agent is opened in vain; if it were too little, a person would be asked although their rule answers.
 func (pm *permissions) newerRules() (bool, error) {
 	if err := pm.rules.read(); err != nil {
 		return false, err

@@ -11,7 +11,7 @@ import (
 	"signoff/internal/store"
 )
 
-// openCalls are the tool calls without an outcome: those of the progress, with what the log does not hold.
+// openCalls are the tool calls without an outcome: those of the progress, with their parts that are not in the log.
 type openCalls struct {
 	recorder *recorder
 	progress *domain.Progress
@@ -20,7 +20,7 @@ type openCalls struct {
 	open     map[string]*call // by id
 }
 
-// nextExpiry rings when the first open approval expires; never where none does.
+// nextExpiry delivers when the first open question expires; never if none does.
 func (o *openCalls) nextExpiry() (<-chan time.Time, func() bool) {
 	first := o.firstExpiry()
 	if first == nil {
@@ -30,7 +30,7 @@ func (o *openCalls) nextExpiry() (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// firstExpiry is when the first open question expires; nil: never.
+// firstExpiry is the time at which the first open question expires; nil: never.
 func (o *openCalls) firstExpiry() (first *time.Time) {
 	for _, c := range o.open {
 		if expires := c.expires(); expires != nil && (first == nil || expires.Before(*first)) {
@@ -40,7 +40,7 @@ func (o *openCalls) firstExpiry() (first *time.Time) {
 	return first
 }
 
-// startedByAgent takes the start of a call that an external agent did not ask about, or was allowed.
+// startedByAgent takes the start of a call that an external agent did not ask about, or was allowed to run.
 func (o *openCalls) startedByAgent(change *changeSet, p domain.ToolCallStarted) {
 	c, open := o.open[p.ToolCallID]
 	if !open || c.running() {
@@ -67,8 +67,8 @@ func (o *openCalls) request(change *changeSet, p domain.ToolCallRequested) {
 	o.budget.countCall(change)
 }
 
-// complete takes the outcome of a call that the agent ran, or could not run. A second outcome is not a fact: the first one
-// stands, also where the session gave it.
+// complete takes the outcome of a call that the agent ran, or could not run. A call has one outcome: the first one stands, also if
+// the session gave it.
 func (o *openCalls) complete(change *changeSet, p domain.ToolCallCompleted) {
 	c, open := o.open[p.ToolCallID]
 	if !open {
@@ -86,7 +86,7 @@ func (o *openCalls) complete(change *changeSet, p domain.ToolCallCompleted) {
 	o.forget(c)
 }
 
-// announce returns the call, and announces it where the agent did not. Nil: it has had its outcome.
+// announce returns the call, and announces it if the agent did not. Nil: it has its outcome.
 func (o *openCalls) announce(change *changeSet, asked domain.ToolCall) *call {
 	if c, known := o.open[asked.ID]; known {
 		return c
@@ -98,7 +98,7 @@ func (o *openCalls) announce(change *changeSet, asked domain.ToolCall) *call {
 	return o.open[asked.ID]
 }
 
-// close gives every open call its outcome and withdraws what people were asked.
+// close gives every open call its outcome and withdraws the open questions.
 func (o *openCalls) close(change *changeSet) {
 	for _, id := range slices.Sorted(maps.Keys(o.open)) {
 		c := o.open[id]
@@ -119,8 +119,8 @@ func (o *openCalls) close(change *changeSet) {
 	}
 }
 
-// lastOutcome is the outcome of a call that the end of the execution overtakes. Only where the agent has not returned can
-// the call still be running.
+// lastOutcome is the outcome of a call that is open when its turn ends. The call can still be running only if the agent has not
+// returned.
 func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 	outcome, failure := domain.OutcomeCancelled, domain.Failure{Code: domain.CodeCancelled, Message: "The turn ended before this call ran."}
 	switch {
@@ -144,8 +144,8 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 
 const leftOpen = "The agent ended its turn without saying what became of this call: it may have run, in part or in full."
 
-// unaccounted tells whether an external agent has ended its turn by itself, so that a call which it left open was not
-// stopped by anybody.
+// unaccounted tells whether an external agent has ended its turn by itself, so that nobody has stopped the calls that it left
+// open.
 func (o *openCalls) unaccounted() bool {
 	return o.recorder.external() && o.turn.result != nil && !o.turn.stopped()
 }
@@ -170,7 +170,7 @@ func (o *openCalls) any(is func(*call) bool) bool {
 // deriveStatus sets the status of a running turn.
 func (o *openCalls) deriveStatus(change *changeSet) { o.deriveStatusWith(change, o.progress.Streaming) }
 
-// deriveStatusWith sets the first status that holds, where text arrives or does not.
+// deriveStatusWith sets the first status that applies; streaming tells whether text arrives.
 func (o *openCalls) deriveStatusWith(change *changeSet, streaming bool) {
 	if !o.progress.Turn.Open || o.turn.result != nil {
 		return
@@ -191,7 +191,7 @@ func (o *openCalls) deriveStatusWith(change *changeSet, streaming bool) {
 	change.to(status, "")
 }
 
-// attach has a call for each that the log leaves open, and for no other.
+// attach makes a call for each open call of the log, and forgets all others.
 func (o *openCalls) attach() {
 	for id, c := range o.open {
 		if o.progress.Calls[id] == nil {
@@ -210,7 +210,7 @@ func (o *openCalls) attach() {
 	}
 }
 
-// endOutput tells the rest of the output, which was held back because it might have become a secret; it belongs before the outcome.
+// endOutput writes the rest of the output that was held back because it might have become a secret. The outcome comes after it.
 func (o *openCalls) endOutput(change *changeSet, c *call) {
 	key := outputOf(c)
 	if rest := o.recorder.masking.release(key); rest != "" {
@@ -219,7 +219,7 @@ func (o *openCalls) endOutput(change *changeSet, c *call) {
 	o.recorder.masking.forget(key)
 }
 
-// print numbers a piece of output.
+// print writes a piece of output with its offset.
 func (o *openCalls) print(change *changeSet, id, text string) {
 	printed := 0
 	if c := o.progress.Calls[id]; c != nil {
@@ -228,7 +228,7 @@ func (o *openCalls) print(change *changeSet, id, text string) {
 	change.emit(domain.ToolCallUpdated{ToolCallID: id, Offset: printed, Output: text})
 }
 
-// forget forgets a call that has its outcome.
+// forget removes a call that has its outcome.
 func (o *openCalls) forget(c *call) {
 	c.releaseSlot()
 	delete(o.open, c.ID)

@@ -9,7 +9,7 @@ import (
 	"signoff/internal/store"
 )
 
-// Why a turn is stopped, as its agent sees it.
+// Why a turn is stopped: the causes that its agent gets.
 var (
 	errCancelled = errors.New("sessions: the execution was cancelled")
 	errTimedOut  = errors.New("sessions: the turn's time is over")
@@ -23,15 +23,15 @@ var (
 type outcome struct {
 	status  domain.Status
 	finish  domain.FinishReason
-	stop    domain.StopReason // of the turn; empty where the agent did not say
+	stop    domain.StopReason // of the turn; empty if the agent gave none
 	failure *domain.Failure
 	cancel  *store.CancelRequest
 
-	structured json.RawMessage // the last answer as the value that was asked for
+	structured json.RawMessage // the last answer as the value that the request asked for
 }
 
-// stopped is the outcome of a turn that the agent ended. A limit is a failure with its text kept, since what the
-// client asked for was not reached.
+// stopped is the outcome of a turn that the agent ended. A limit is a failure that keeps the text: the agent has not done what the
+// client asked for.
 func stopped(stop domain.StopReason) outcome {
 	fail := func(finish domain.FinishReason, code domain.Code, message string) outcome {
 		return outcome{status: domain.StatusFailed, finish: finish, stop: stop, failure: &domain.Failure{Code: code, Message: message}}
@@ -45,7 +45,7 @@ func stopped(stop domain.StopReason) outcome {
 		return fail(domain.FinishMaxIterations, domain.CodeLimitReached, "The agent used up maxIterations.")
 	case domain.StopRefusal:
 		return fail(domain.FinishRefusal, domain.CodeRefused, "The model declined to go on.")
-	default: // an agent that says cancelled although nobody did
+	default: // the agent says cancelled, and nobody has cancelled
 		return fail(domain.FinishError, domain.CodeAgentFailed, "The agent stopped without finishing.")
 	}
 }
@@ -69,25 +69,25 @@ func misfit(stop domain.StopReason) outcome {
 	return end
 }
 
-// output is what has come of the execution, with the calls that end with it.
+// output is the result of the execution, with the calls that end with it.
 func (r *recorder) output(end outcome) domain.Output {
 	success := end.status == domain.StatusCompleted
 	text, cut := r.progress.Said.Last(success)
 	return domain.Output{
 		Text: text, Truncated: cut, Success: success, FinishReason: end.finish,
 		DurationSeconds: domain.Seconds(time.Since(r.execution.Created)), Error: end.failure, TokenUsage: r.progress.Usage,
-		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, r.progress.Executed...), // none is an empty list
+		Structured: end.structured, ToolCallsExecuted: append([]domain.ExecutedToolCall{}, r.progress.Executed...), // an empty list, never null
 	}
 }
 
-// interruption is why an execution is interrupted.
+// interruption is the reason why an execution is interrupted.
 type interruption struct {
 	cause  domain.InterruptCause
 	reason string      // for people
 	code   domain.Code // of the failure behind it; empty where there was none
 }
 
-// processGone is the interruption of an external agent, whose process has ended.
+// processGone is the interruption of an external agent whose process has ended.
 func processGone(reason string) interruption {
 	return interruption{cause: domain.CauseProcessGone, reason: reason}
 }

@@ -8,21 +8,21 @@ import (
 	"signoff/internal/store"
 )
 
-// An execution that waits for somebody needs neither a goroutine nor a process. After a while in which nothing has happened
-// it is parked: a row that whoever writes to it wakes, or its next expiry, on any replica. One that waits to repeat a request to its model
-// is parked at once, where that is not soon.
+// An execution that waits for somebody needs neither a goroutine nor a process. If nothing happens for a while, it is parked: only
+// a row is left, which wakes when somebody writes to the execution, or when something expires, on any replica. An execution that
+// waits to repeat a request to its model is parked at once, unless the wait is short.
 
 var errPark = errors.New("sessions: the execution is parked")
 
-// park lets the agent and then the execution go. The bell is read first: what was written before that is read here, and what
-// is written after it has the parking refused.
+// park suspends the execution if nothing has happened since. It counts the writes of others before it reads them: if somebody
+// writes later, the parking is refused.
 func (s *Session) park() state {
 	select {
 	case <-s.inbox.ready:
 		return s.readInbox
 	default:
 	}
-	s.control.quiet = time.Now() // should it not come to it, then not at once again
+	s.control.quiet = time.Now() // if it is not parked now, it is not tried again at once
 	ctx, cancel := s.claim.reading()
 	defer cancel()
 	head, err := s.engine.store.Head(ctx, s.execution.ID)
@@ -49,9 +49,9 @@ func (s *Session) park() state {
 	return s.suspend(head.ForeignWrites)
 }
 
-// suspend stops the agent and gives the execution to whoever claims it when it wakes. An agent that comes to its end at this
-// very moment has the last word.
-func (s *Session) suspend(bell int64) state {
+// suspend stops the agent and parks the execution, for the driver that acquires it when it wakes. If the agent ends its turn at
+// this moment, the turn ends instead.
+func (s *Session) suspend(foreignWrites int64) state {
 	s.turn.reaches(turnHandsOff)
 	if err := s.stopAgent(errPark); err != nil {
 		return s.abandon(err)
@@ -61,15 +61,15 @@ func (s *Session) suspend(bell int64) state {
 	}
 	switch {
 	case s.turn.endedByItself():
-		s.turn.stage = turnStopped // nobody else goes on with it
+		s.turn.stage = turnStopped // no other driver continues it
 		return s.afterTurn
-	case s.turn.stop != nil && s.turn.result == nil: // it does not return, and nobody else may begin before it has
+	case s.turn.stop != nil && s.turn.result == nil: // the agent does not return, and no other may begin before it has
 		return s.release()
 	}
 	s.agent.close()
-	// Nobody can get any further before somebody answers: it has not been recovered in vain.
+	// Nobody can get any further before somebody answers, so the recovery was not in vain.
 	change := s.recorder.begin()
-	change.advanced, change.park = true, &store.Park{ForeignWrites: bell, Until: s.parking.wakes()}
+	change.advanced, change.park = true, &store.Park{ForeignWrites: foreignWrites, Until: s.parking.wakes()}
 	err := s.recorder.commit(change)
 	switch {
 	case domain.CodeOf(err) == domain.CodeStale: // somebody has just written
@@ -81,7 +81,7 @@ func (s *Session) suspend(bell int64) state {
 	return nil
 }
 
-// parkAgain closes what broke off with the earlier driver and parks the execution at once.
+// parkAgain closes the texts that broke off with the earlier driver, and parks the execution at once.
 func (s *Session) parkAgain() state {
 	newer, err := s.permissions.newerRules()
 	if err != nil {

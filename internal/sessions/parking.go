@@ -19,21 +19,21 @@ type parking struct {
 	turn        *turnRun
 }
 
-// timer rings when the session has been quiet for long enough; never where it cannot be parked, or would wake at once.
+// timer delivers when the session has been quiet for long enough; never if it cannot be parked, or would wake at once.
 func (p *parking) timer() (<-chan time.Time, func() bool) {
 	if !p.possible() || p.wakesSoon() {
 		return nil, func() bool { return false }
 	}
 	quiet := p.engine.parkAfter
-	if p.recorder.awaitsRetry() { // for how long is known
+	if p.recorder.awaitsRetry() { // the length of the wait is known
 		quiet = 0
 	}
 	timer := time.NewTimer(time.Until(p.control.quiet.Add(quiet)))
 	return timer.C, timer.Stop
 }
 
-// possible tells whether another session could go on from the log alone, without anybody noticing. What an external agent
-// asks lives in its process, and so does a session that no other process can take up.
+// possible tells whether another session could continue from the log alone, without anybody noticing. The questions of an external
+// agent live in its process, and so does a session that no other process can load.
 func (p *parking) possible() bool {
 	switch {
 	case p.progress.Status == domain.StatusInterrupted:
@@ -42,13 +42,13 @@ func (p *parking) possible() bool {
 		return !p.recorder.external() || p.agent.open == nil || p.recorder.agentSession != ""
 	case !p.progress.Turn.Open || p.recorder.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
 		return false
-	default: // an agent that has not come back to its question yet may find it answered
+	default: // an agent that has not asked again yet may find its question answered
 		waits := p.calls.any((*call).waits) || p.recorder.awaitsRetry()
 		return waits && !p.calls.any(func(c *call) bool { return p.agent.open != nil && c.waits() && c.ask == nil })
 	}
 }
 
-// wakesSoon tells whether parking is not worth it.
+// wakesSoon tells whether the execution would wake too soon to be parked.
 func (p *parking) wakesSoon() bool {
 	soon := p.engine.parkAfter
 	if p.recorder.awaitsRetry() {
@@ -58,7 +58,7 @@ func (p *parking) wakesSoon() bool {
 	return wakes != nil && time.Until(*wakes) < soon
 }
 
-// wakes is when the session has something to do by itself; nil: never.
+// wakes is the time at which the session has to act by itself; nil: never.
 func (p *parking) wakes() *time.Time {
 	resting := func(seconds int) *time.Time {
 		if seconds == 0 {
@@ -80,8 +80,8 @@ func (p *parking) wakes() *time.Time {
 	return p.calls.firstExpiry()
 }
 
-// onlyWaits tells whether all that is open of a turn that was taken up waits for somebody, or for the time at which a request to the model
-// is repeated, so that no agent is needed before that.
+// onlyWaits tells whether an execution that is recovered needs no agent now: everything open in its turn waits for somebody, or
+// for the time at which a request to the model is repeated.
 func (p *parking) onlyWaits() bool {
 	waits := p.progress.Status == domain.StatusPendingToolApproval || p.progress.Status == domain.StatusExecutingTool || p.recorder.awaitsRetry()
 	if !waits || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
@@ -90,5 +90,5 @@ func (p *parking) onlyWaits() bool {
 	return !p.wakesSoon() && !p.calls.any(func(c *call) bool { return !c.waits() && c.generation() == 0 })
 }
 
-// shortRetry is a wait for a request to the model that is not worth reading the log again.
+// shortRetry is a wait for a request to the model that is too short for parking, since the log would be read again.
 const shortRetry = 10 * time.Second

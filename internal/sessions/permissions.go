@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// permissions decides whether a call may run: by the policy, by a person, or by a rule that a person has made. It asks, and it starts or
+// permissions decides whether a call may run: the policy, a person, or a rule of a person allows it. It asks people, and starts or
 // refuses the call.
 type permissions struct {
 	engine    *Engine
@@ -27,7 +27,7 @@ type permissions struct {
 	decided   map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 }
 
-// nobody will answer: the call was judged before, or the turn is over.
+// nobody is the reply if nobody will answer: the call was judged before, or the turn is over.
 var nobody = reply{
 	grant:  domain.Grant{Message: "This call was judged before, or comes too late."},
 	answer: domain.Answer{Status: domain.ApprovalCancelled},
@@ -38,7 +38,7 @@ const exposedMessage = "The arguments hold the value of a secret, so they cannot
 // authorize judges a call that the agent wants to run, or asks about.
 func (pm *permissions) authorize(change *changeSet, a *ask) {
 	if pm.turn.handsOff() {
-		return // the asker's context ends soon; it asks again where the execution is driven next
+		return // the asker's context ends soon; it asks the next driver again
 	}
 	if pm.turn.stopped() || !pm.progress.Turn.Open || pm.turn.result != nil || pm.budget.spent != nil {
 		a.reply <- nobody
@@ -64,15 +64,15 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	}
 	if a.ours() {
 		c.Version, c.Action = a.Call.Version, a.Call.Action
-	} else { // an external agent often says only now what the call is about: that is what a person is to see
+	} else { // an external agent often says only now what the call does, and a person has to see that
 		c.ToolCall = a.Call
 	}
 	row, decided := pm.decided[c.ID]
 	delete(pm.decided, c.ID)
 	switch {
-	case c.approval != nil: // an earlier driver asked; coming back to the same question is as far as one can come
+	case c.approval != nil: // an earlier driver asked: to be back at the same question is all the progress there can be
 		change.advanced = true
-		pm.rules.behind = true // a rule of the time in between may answer it
+		pm.rules.behind = true // a rule that is newer than the question may answer it
 	case decided:
 		pm.settle(change, c, row)
 	default:
@@ -80,8 +80,8 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	}
 }
 
-// mask takes the secrets out of what an agent asks about. What is shown and decided is what is stored, and where that is
-// not what would run, our own calls do not run: see [permissions.authorize].
+// mask takes the secrets out of a question of the agent, since people see and decide what is stored. It tells whether that has
+// changed the arguments: then our own calls do not run, see [permissions.authorize].
 func (pm *permissions) mask(a *ask) (changed bool) {
 	arguments := pm.engine.masker.JSON(a.Call.Arguments)
 	changed = !bytes.Equal(arguments, a.Call.Arguments)
@@ -90,7 +90,7 @@ func (pm *permissions) mask(a *ask) (changed bool) {
 	return changed
 }
 
-// judge asks the policy whether a call may run, and acts on its answer: the call starts, is refused, or a person is asked.
+// judge asks the policy whether a call may run, and acts on its answer: the call starts or is refused, or a person is asked.
 func (pm *permissions) judge(change *changeSet, c *call) {
 	c.unjudged = false
 	if c.confinedBy(pm.engine.sandbox) == NoSandbox {
@@ -105,7 +105,7 @@ func (pm *permissions) judge(change *changeSet, c *call) {
 		return
 	}
 	judgement, judged, err := pm.rules.judgement(c, hash)
-	if err != nil { // it is judged when the rules can be read; meanwhile it waits
+	if err != nil { // it is judged when the rules can be read, and waits until then
 		pm.control.postpone(err)
 	}
 	if !judged {
@@ -134,8 +134,8 @@ func (pm *permissions) judge(change *changeSet, c *call) {
 	}
 }
 
-// ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once
-// finds its waiter.
+// ask opens an approval. The session counts it as open before anybody can see it, so an answer that comes at once finds the call
+// that waits.
 func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement approvals.Judgement) {
 	question := c.ask.Question
 	question.Call = c.ToolCall
@@ -146,7 +146,7 @@ func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement ap
 	pm.put(change, c, approval)
 }
 
-// put writes a question down.
+// put writes a question to a person.
 func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval) {
 	c.releaseSlot()
 	approval.Isolation = pm.isolation(c, approval.Kind)
@@ -158,11 +158,11 @@ func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval)
 	change.emit(requested)
 }
 
-// isolation is what would confine the call, for a person to see; nil where it runs no program.
+// isolation is the isolation that a person is shown; nil if the call runs no program.
 func (pm *permissions) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
 	name := c.confinedBy(pm.engine.sandbox)
 	switch {
-	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs what it asks about itself
+	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs the call itself
 		return &domain.Isolation{Name: domain.IsolationNone}
 	case name == "":
 		return nil
@@ -176,8 +176,8 @@ func (pm *permissions) approvalTimeout() time.Duration {
 	return time.Duration(pm.execution.Request.ApprovalTimeoutSeconds) * time.Second
 }
 
-// start lets a call run, once its start is in the log; a command waits for its place before that. One that an external agent has begun before it asked has no
-// second start.
+// start lets a call run as soon as its start is in the log; a command waits for its slot before that. A call that an external
+// agent has begun before it asked has no second start.
 func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	started.Version = c.Version
 	if c.ask.client {
@@ -197,7 +197,7 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 	}, answer: answer})
 }
 
-// delay has a command wait for a slot, and tells whether it must. From here on it needs no answer any more.
+// delay has a command wait for a slot, and tells whether it must. The command is allowed, and needs no other answer.
 func (pm *permissions) delay(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
 	if c.confinedBy(pm.engine.sandbox) == "" || c.running() {
 		return false
@@ -205,7 +205,7 @@ func (pm *permissions) delay(change *changeSet, c *call, started domain.ToolCall
 	if c.slot == nil {
 		id := c.ID
 		c.slot = pm.engine.commands.request(pm.execution.Tenant, pm.execution.ID, func() {
-			_ = pm.inbox.put(item{slotGiven: id}) // refused only where the session is over, which gives the slot back
+			_ = pm.inbox.put(item{slotGiven: id}) // refused only if the session is over, which releases the slot
 		})
 	}
 	if c.slot.isGiven() {
@@ -216,14 +216,14 @@ func (pm *permissions) delay(change *changeSet, c *call, started domain.ToolCall
 	return true
 }
 
-// slotGiven starts a command that has got its slot. One that nobody had to be asked about is judged again: while it waited,
-// rules may have come that forbid it.
+// slotGiven starts a command that has got its slot. A command that no person has approved is judged again: while it waited, a rule
+// may have been made that forbids it.
 func (pm *permissions) slotGiven(change *changeSet, id string) {
 	c, open := pm.calls.open[id]
 	if !open || !c.awaitsSlot() {
 		return
 	}
-	if pm.turn.stopped() || pm.turn.handsOff() { // it starts where the execution is driven next, or never
+	if pm.turn.stopped() || pm.turn.handsOff() { // the next driver starts it, or nobody does
 		c.slot.release()
 		return
 	}
@@ -236,7 +236,7 @@ func (pm *permissions) slotGiven(change *changeSet, id string) {
 	pm.start(change, c, next.started, next.answer)
 }
 
-// refuse gives a call its outcome without running it; the model reads the failure's message as the result.
+// refuse gives a call its outcome without running it. The model reads the failure's message as the result.
 func (pm *permissions) refuse(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure) {
 	answer := domain.Answer{Status: refusedAs[outcome]}
 	if c.ask != nil && answer.Status != domain.ApprovalCancelled {
@@ -245,16 +245,16 @@ func (pm *permissions) refuse(change *changeSet, c *call, outcome domain.Outcome
 	pm.refuseWith(change, c, outcome, failure, answer)
 }
 
-// refusedAs is what an external agent is told in place of an outcome.
+// refusedAs is the answer that an external agent gets in place of an outcome.
 var refusedAs = map[domain.Outcome]domain.ApprovalStatus{
 	domain.OutcomeDenied: domain.ApprovalDenied, domain.OutcomeFailed: domain.ApprovalDenied, domain.OutcomeExpired: domain.ApprovalExpired,
 	domain.OutcomeCancelled: domain.ApprovalCancelled, domain.OutcomeUnknown: domain.ApprovalCancelled,
 }
 
-// refuseWith ends a call that does not run. Some external agents say that a call has begun and ask only then: what
-// becomes of such a one is theirs to say, but where they say that it failed, or say nothing, it was refused.
+// refuseWith ends a call that does not run. Some external agents report the start of a call and ask only then: they also report
+// its outcome. If they report a failure or nothing, it was refused.
 func (pm *permissions) refuseWith(change *changeSet, c *call, outcome domain.Outcome, failure domain.Failure, answer domain.Answer) {
-	if c.outcomeUnknown() { // that it did not run again says nothing of the first time
+	if c.outcomeUnknown() { // the refusal says nothing about the first run
 		outcome, failure = domain.OutcomeUnknown, approvals.NotRepeated(failure)
 	}
 	if answer.Status == domain.ApprovalDenied || answer.Status == domain.ApprovalExpired {

@@ -5,15 +5,15 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// recover is the first state of an execution that an earlier driver left. What it left open is closed as what it is:
-// a message that broke off is interrupted, and what became of a call that may have run is asked or unknown.
+// recover is the first state of an execution that an earlier driver left. It closes what was open: a message that broke off is
+// interrupted, and a call that may have run is of unknown outcome, or a person is asked about it.
 func (s *Session) recover() state {
 	failpoint.Hit(failpoint.BeforeRecovery)
 	if broken, err := s.recovery.read(); err != nil {
 		if broken {
 			return s.end(failed(domain.FailureOf(err)))
 		}
-		return s.abandon(err) // it is claimed again in a while
+		return s.abandon(err) // it is acquired again in a while
 	}
 	if s.parking.onlyWaits() {
 		return s.parkAgain
@@ -26,16 +26,16 @@ func (s *Session) recover() state {
 	case s.progress.Status == domain.StatusIdle || s.progress.Status == domain.StatusInterrupted:
 		return s.recoverIdle
 	}
-	if s.progress.Turn.Number == 0 { // its first driver may have left before it looked
+	if s.progress.Turn.Number == 0 { // its first driver may have ended before it looked
 		return s.takePlace(s.recoverTurn)
 	}
 	return s.recoverTurn
 }
 
-// recoverIdle goes on with an execution that has no process, and needs none before somebody wants something of it. It can get no further
-// until then, so no recovery of it is in vain.
+// recoverIdle continues an execution that needs no agent before somebody wants something of it. It can get no further until then,
+// so its recovery is not in vain.
 func (s *Session) recoverIdle() state {
-	s.recorder.transcript = nil // nobody needs it before somebody prompts
+	s.recorder.transcript = nil // nobody needs it before the next prompt
 	if s.execution.Recovery > 0 {
 		change := s.recorder.begin()
 		change.advanced = true
@@ -46,7 +46,7 @@ func (s *Session) recoverIdle() state {
 	return s.readControl
 }
 
-// recoverTurn closes what broke off, and takes the turn up again where that is safe.
+// recoverTurn closes what broke off, and continues the turn if that is safe.
 func (s *Session) recoverTurn() state {
 	change := s.recorder.begin()
 	why := s.recovery.obstacle()
@@ -55,7 +55,7 @@ func (s *Session) recoverTurn() state {
 	}
 	s.texts.close(change, false)
 	s.permissions.closeUnknown(change)
-	change.advanced = false // closing what is broken is no progress
+	change.advanced = false // to close what broke off is no progress
 	if why != nil {
 		return s.interrupt(change, *why)
 	}

@@ -7,22 +7,23 @@ import (
 	"signoff/internal/domain"
 )
 
-// An execution whose server died is recovered: another server, or the same one after its start, goes on with it from its log. One that
-// takes its server down takes others with it. Nobody can tell which one it was, so each recovery without progress, which is a finished
-// message or a finished call, doubles the delay of the next one: the others come back while the suspect still rests, and get on.
+// An execution whose server died is recovered: another server, or the same one after its start, continues it from its log. An
+// execution that takes its server down takes others with it, and nobody can tell which one it was. Each recovery without progress,
+// which is a finished message or a finished call, doubles the delay of the next one. So the others come back while the one that
+// does harm still rests.
 
 const (
-	// maxRecoveries is how many recoveries in a row may come to no progress. After that somebody has to look.
+	// maxRecoveries is the number of recoveries in a row without progress. After that a person has to look.
 	maxRecoveries = 10
 
 	firstRecoveryDelay   = time.Second
 	longestRecoveryDelay = 5 * time.Minute
 )
 
-// RecoveryDelay is how long an execution rests before its nth recovery in a row without progress, from 1. The delay doubles from one second
+// RecoveryDelay is the delay of an execution's nth recovery in a row without progress, from 1. The delay doubles from one second
 // to five minutes, and chance adds up to half of it: executions that were lost together would otherwise come back together, too.
 func RecoveryDelay(n int) time.Duration {
-	const longest = longestRecoveryDelay * 2 / 3 // before chance has added its half
+	const longest = longestRecoveryDelay * 2 / 3 // before chance adds its half
 	delay := longest
 	if n <= maxRecoveries {
 		delay = min(firstRecoveryDelay<<(n-1), longest)
@@ -30,7 +31,7 @@ func RecoveryDelay(n int) time.Duration {
 	return delay + rand.N(delay/2)
 }
 
-// recovery reads what an earlier driver left, and tells whether the execution can go on from it.
+// recovery reads the log and the rows of an earlier driver, and tells whether the execution can continue from them.
 type recovery struct {
 	engine      *Engine
 	execution   *domain.Execution
@@ -44,8 +45,8 @@ type recovery struct {
 	control     *control
 }
 
-// read reads the log of an execution that is taken up, and the rows beside it. A log that is broken, and not only out of reach, will
-// be the next time, too.
+// read reads the log of an execution that is recovered, and the rows beside it. A log that is broken, and not only out of reach,
+// is broken the next time, too.
 func (r *recovery) read() (broken bool, err error) {
 	if broken, err = r.recorder.replay(domain.NewTranscript()); err != nil {
 		return broken, err
@@ -72,19 +73,19 @@ func (r *recovery) read() (broken bool, err error) {
 	return false, nil
 }
 
-// reason is the reason that the log gives for the beginning of another driver.
+// reason is the reason that the log has for the work of a new driver.
 func (r *recovery) reason() string {
 	switch {
 	case r.progress.Status == domain.StatusQueued && r.progress.Turn.Number == 0:
-		return "" // it was to begin here
+		return "" // it begins here
 	case r.execution.Recovery > 0:
 		return "recovered"
-	default: // it was parked, or handed over
+	default: // it was parked, or its driver has handed it off
 		return "takenUp"
 	}
 }
 
-// obstacle is why the execution cannot simply go on; nil where it can.
+// obstacle is the reason why the execution cannot simply continue; nil: it can.
 func (r *recovery) obstacle() *interruption {
 	if reason := r.processLost(); reason != "" {
 		why := processGone(reason)
@@ -96,9 +97,9 @@ func (r *recovery) obstacle() *interruption {
 	return nil
 }
 
-// processLost is why a turn of an external agent cannot simply go on. Our own agent asks before it repeats a call; an
-// external one is asked nothing by anybody, so a person is. One that had not said a word may have heard its prompt all
-// the same, and have done half of it: some agents act unasked, and tell of it later.
+// processLost is the reason why a turn of an external agent cannot simply continue; empty if there is none. Our own agent asks
+// before it repeats a call. An external agent does not, so a person is asked. An agent that has said nothing may have received its
+// prompt all the same: some agents act first, and report later.
 func (r *recovery) processLost() string {
 	if !r.recorder.external() || !r.progress.Turn.Open {
 		return ""
@@ -114,13 +115,13 @@ func (r *recovery) processLost() string {
 
 const cannotLoad = "The agent cannot take up a session of an earlier process."
 
-// exhausted tells whether the execution has been recovered too often without progress. One that waits for somebody has not: before they
-// answer nobody can get any further, and the question must not be lost.
+// exhausted tells whether the execution was recovered too often without progress. An execution that waits for somebody was not:
+// before they answer nobody can get any further, and the question must not be lost.
 func (r *recovery) exhausted() bool {
 	return r.execution.Recovery > maxRecoveries && !r.calls.any(func(c *call) bool { return c.waits() || (c.running() && r.permissions.asksOutcome(c)) })
 }
 
-// notRecovered is the interruption of an execution that is exhausted.
+// notRecovered is the interruption of an exhausted execution.
 func (r *recovery) notRecovered() *interruption {
 	why := &interruption{
 		cause: domain.CauseRecovery, code: domain.CodeRecoveryLimit,

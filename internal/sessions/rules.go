@@ -9,28 +9,28 @@ import (
 	"signoff/internal/domain"
 )
 
-// How a call is judged: by the policy, with the rules as they are at that moment. It is judged beside the session, which hears
-// of a cancellation, a time-out or the end of its lease meanwhile.
+// The policy judges a call by the rules of that moment. It does so beside the session, which meanwhile goes on reading: a
+// cancellation, a time-out or the end of its lease does not wait for it.
 
-// Judge is how calls are judged; see [approvals.Policy.Judge].
+// Judge judges a call; see [approvals.Policy.Judge].
 type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCall, hash string, now time.Time) approvals.Judgement
 
-// rules are those that calls are judged by.
+// rules judges calls by the rules of the request and of people.
 type rules struct {
 	engine    *Engine
 	execution *domain.Execution
 	claim     claim
 	recorder  *recorder
 	policy    approvals.Policy // with the rules as they were last read
-	behind    bool             // an open question has not been held against the rules of today
-	verdicts  chan struct{}    // rings when a judgement that took a while is there
+	behind    bool             // an open question was not compared with the newest rules
+	verdicts  chan struct{}    // delivers when a late judgement is there
 }
 
-// judgement is what the policy says of a call, with the rules as they are now: one that was revoked a moment ago must
-// not allow, and one that was made a moment ago is not to be asked about again. Where it takes a while it is not there yet,
-// and the session is woken when it is.
+// judgement is the policy's judgement of a call, by the rules of this moment: a rule that was revoked a moment ago must not allow,
+// and a rule that was made a moment ago must not be asked for again. If the judgement takes long it is not there yet, and the
+// session is notified when it is.
 func (r *rules) judgement(c *call, hash string) (judgement approvals.Judgement, judged bool, err error) {
-	if c.ask.Kind == domain.ApprovalQuestion { // an answer in words is nobody's to give but a person's
+	if c.ask.Kind == domain.ApprovalQuestion { // only a person can answer in words
 		return approvals.JudgeQuestion(r.execution.Request), true, nil
 	}
 	if err := r.read(); err != nil {
@@ -39,7 +39,7 @@ func (r *rules) judgement(c *call, hash string) (judgement approvals.Judgement, 
 	if judgement, judged = r.judgeByPolicy(c, hash); !judged {
 		return approvals.Judgement{}, false, nil
 	}
-	if r.recorder.hides(c.Action.Command) { // cut to a sentence, it might show half of it
+	if r.recorder.hides(c.Action.Command) { // a shortened reason might show half of it
 		judgement.Reason = "The command holds a secret, so the reason is not shown; the rules decided as for any other."
 	}
 	return judgement, true, nil
@@ -55,7 +55,7 @@ type judging struct {
 	judgement approvals.Judgement // set when done closes
 }
 
-// judgeByPolicy goes on with the judgement that is under way, where it is of the same call by the same rules.
+// judgeByPolicy continues the judgement that is under way, if it is of the same call by the same rules.
 func (r *rules) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
 	rules := ids(r.policy.Rules)
 	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
@@ -100,8 +100,7 @@ func (r *rules) begin(c *call, hash string, rules []string) *judging {
 	return j
 }
 
-// judgeAtOnce is how long a session waits for a judgement before it turns to whatever else there is. An ordinary one takes less
-// than a millisecond.
+// judgeAtOnce is how long a session waits for a judgement before it does something else. Most take less than a millisecond.
 const judgeAtOnce = 50 * time.Millisecond
 
 func (j *judging) soon() bool {

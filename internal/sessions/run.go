@@ -9,8 +9,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// Run drives the execution until it has ended, or is let go of. A bug in a session must not take the server down with all the others, and
-// must not leave an execution that looks alive.
+// Run drives the execution until it has ended, or the session releases it. A bug in a session must not take the server down with
+// all the others, and must not leave an execution that looks alive.
 func (s *Session) Run() {
 	defer s.close()
 	defer func() {
@@ -24,21 +24,21 @@ func (s *Session) Run() {
 	}
 }
 
-// Discard lets a session go that was never run.
+// Discard ends a session that was never run.
 func (s *Session) Discard() {
 	s.control.watcher.Close()
 	s.agent.close()
 	s.engine.dispatch.Exited(s)
 }
 
-// crashed books the execution as failed, unless what it would write is what panics.
+// crashed fails the execution, unless the end panics, too.
 func (s *Session) crashed() {
 	defer func() {
 		if r := recover(); r != nil {
 			s.abandon(fmt.Errorf("sessions: panic after panic: %v", r))
 		}
 	}()
-	// What was about to be written when it panicked is not in the log, and must not be gone on from.
+	// The log does not have what was about to be written, so the session must not continue from that.
 	if _, err := s.recorder.replay(nil); err != nil {
 		s.abandon(err)
 		return
@@ -54,8 +54,8 @@ func (s *Session) crashed() {
 
 var errCrashed = errors.New("sessions: panic")
 
-// close ends the agent and only then lets go of the execution: whoever drives it next may be this server, at once, and
-// the tools of two drivers must never run together.
+// close ends the agent and only then releases the execution: the next driver may be this server, at once, and the tools of two
+// drivers must never run together.
 func (s *Session) close() {
 	s.inbox.close(errOver)
 	s.control.watcher.Close()

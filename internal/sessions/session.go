@@ -10,7 +10,7 @@ import (
 	"signoff/internal/store"
 )
 
-// Session drives one execution. Its goroutine alone touches it and what belongs to it, but for what is marked otherwise.
+// Session drives one execution. Only its goroutine uses it and its owners; exceptions say so.
 type Session struct {
 	engine        *Engine
 	execution     *domain.Execution // its fields that never change; what changes is in progress
@@ -31,29 +31,29 @@ type Session struct {
 	translator    *translator
 	parking       *parking
 	recovery      *recovery
-	recovers      bool  // it goes on from an earlier driver, or from the queue
+	recovers      bool  // from an earlier driver, or from the queue
 	begun         bool  // the first turn began with the creation
-	foreignWrites int64 // as it stood when the execution was claimed
+	foreignWrites int64 // how often others had written when the execution was acquired
 	exit          exit
 }
 
-// exit is how a session leaves its execution.
+// exit is how a session ends.
 type exit int
 
 const (
 	exitEnded    exit = iota
-	exitReleased      // the execution is given back when the session has left
+	exitReleased      // the session releases the execution when its agent has returned
 	exitParked        // nobody drives the execution any more
 )
 
 // state is a method of the session that stays in one state and returns the next; nil ends the session.
 type state func() state
 
-// NewSession returns a session that may write under a lease, as the driver with that epoch. It listens already, so that nothing is missed
-// between the first commit and its start. The caller calls either [Session.Run] or [Session.Discard].
+// NewSession returns a session that may write under a lease, as the driver with that epoch. It listens from here on, so it misses
+// nothing between the first commit and its start. The caller calls either [Session.Run] or [Session.Discard].
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
-	policy, _ := approvals.NewPolicy(execution.Request) // one that cannot be read refuses every call
+	policy, _ := approvals.NewPolicy(execution.Request) // a policy that cannot be read refuses every call
 	s := &Session{
 		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
 	}
@@ -98,7 +98,7 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 	return s
 }
 
-// progressOf is what is known of an execution before its log is read.
+// progressOf is the progress of an execution before its log is read.
 func progressOf(execution domain.Execution) *domain.Progress {
 	p := domain.NewProgress()
 	p.Status, p.Cause, p.Usage = execution.Status, execution.Cause, execution.Usage
@@ -106,17 +106,17 @@ func progressOf(execution domain.Execution) *domain.Progress {
 	return p
 }
 
-// Execution is the one that the session drives, as it was when the session was made.
+// Execution is the execution of the session, as it was when the session was made.
 func (s *Session) Execution() domain.Execution { return *s.execution }
 
-// Cancel has the session end as soon as it runs. It is called before [Session.Run].
+// Cancel ends the execution as soon as the session runs. The caller calls it before [Session.Run].
 func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Cancel = request }
 
-// Recover has the session go on from the log of an earlier driver, or of an execution that was queued. The bell is how often somebody had
-// written to the execution when it was claimed. It is called before [Session.Run].
-func (s *Session) Recover(bell int64) {
-	s.recovers, s.foreignWrites, s.control.quiet = true, bell, time.Time{}
+// Recover continues the log of an earlier driver, or an execution from the queue. It takes the number of writes of others as it
+// was when the execution was acquired. The caller calls it before [Session.Run].
+func (s *Session) Recover(foreignWrites int64) {
+	s.recovers, s.foreignWrites, s.control.quiet = true, foreignWrites, time.Time{}
 }
 
-// Released tells, when the session has left, whether the execution goes on without it.
+// Released tells, after the end of the session, whether the execution continues without it.
 func (s *Session) Released() bool { return s.exit != exitEnded }

@@ -12,12 +12,12 @@ import (
 
 // The states of an execution, in the order in which a run visits them.
 
-// queued is where every execution starts.
+// queued is the first state of every execution.
 func (s *Session) queued() state {
 	switch {
 	case s.recovers:
 		return s.recover
-	case s.control.requests.Cancel != nil: // it was created too late for its answer
+	case s.control.requests.Cancel != nil: // it was created after its request was answered
 		return s.end(s.control.cancellation())
 	case s.begun:
 		return s.promptAgent
@@ -32,13 +32,13 @@ func (s *Session) queued() state {
 	})
 }
 
-// initializing opens the agent. An agent may be a process that takes its time, so the session listens meanwhile.
+// initializing opens the agent. An agent may be a process that takes its time, so the session goes on reading.
 func (s *Session) initializing() state {
 	o := s.agent.opening
 	if s.agent.opening = nil; o == nil {
 		o = s.agent.beginOpening()
 	}
-	defer func() { s.agent.open = o.stop() }() // also where something here panics: the process must not be forgotten
+	defer func() { s.agent.open = o.stop() }() // also if the session panics here: the process must not be left
 	for {
 		select {
 		case <-o.done:
@@ -49,7 +49,7 @@ func (s *Session) initializing() state {
 				return s.abandon(err)
 			}
 		case <-s.control.watcher.Notified():
-			if s.control.readNew() == nil && s.control.requests.Cancel != nil { // what cannot be read now is read in the turn
+			if s.control.readNew() == nil && s.control.requests.Cancel != nil { // a request that cannot be read now is read in the turn
 				o.stop()
 				return s.end(s.control.cancellation())
 			}
@@ -61,14 +61,14 @@ func (s *Session) initializing() state {
 	}
 }
 
-// opened goes on when the agent is there, or will not be. What an execution was in the middle of is not lost with an
-// agent that cannot be started, or cannot take up its session: somebody may mend that, or choose to begin anew.
+// opened continues when the agent is open, or cannot be opened. The work of the execution is not lost with an agent that cannot be
+// started or cannot load its session: a person may repair that, or choose to begin anew.
 func (s *Session) opened(err error) state {
 	switch {
 	case err == nil:
 		return s.begin
 	case s.turn.stage == turnReopened && s.progress.Turn.Number == 1:
-		return s.end(failed(domain.FailureOf(err))) // it never did anything but exit
+		return s.end(failed(domain.FailureOf(err))) // the agent has done nothing but exit
 	case s.recorder.external() && s.progress.Turn.Number > 0:
 		return s.interrupt(s.recorder.begin(), processGone(domain.FailureOf(err).Message))
 	case errors.Is(err, domain.ErrProviderUnavailable):
@@ -78,7 +78,7 @@ func (s *Session) opened(err error) state {
 	}
 }
 
-// waiting: the agent thinks, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
+// waiting: the agent works, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
 func (s *Session) waiting() state {
 	if !s.recorder.awaitsRetry() {
 		return s.listen()
@@ -88,7 +88,7 @@ func (s *Session) waiting() state {
 	return s.await(nil, due.C, s.current)
 }
 
-// current is the state method of the derived status.
+// current is the state method of the execution's status.
 func (s *Session) current() state {
 	switch s.progress.Status {
 	case domain.StatusStreaming, domain.StatusPendingToolApproval, domain.StatusExecutingTool:
@@ -102,7 +102,7 @@ func (s *Session) current() state {
 	}
 }
 
-// listen waits for the one thing that happens next in a turn.
+// listen waits for the next event of a turn.
 func (s *Session) listen() state {
 	expiry, stopExpiry := s.calls.nextExpiry()
 	defer stopExpiry()
@@ -111,7 +111,7 @@ func (s *Session) listen() state {
 	return s.await(expiry, out, s.timeOut)
 }
 
-// await waits for whatever comes first: that a question expires, that the time is out, and what can come in any state
+// await waits for whatever comes first: a question expires, the time is over, or one of those events that can come in any state
 // that waits. A channel that is nil never delivers.
 func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 	parking, stopParking := s.parking.timer()
@@ -157,7 +157,7 @@ func (s *Session) readInbox() state {
 	}
 }
 
-// notified checks whether the bell was rung by somebody else.
+// notified continues after a notification: it reads if somebody else has written.
 func (s *Session) notified() state {
 	if s.control.watcher.ForeignWrites() == s.control.seen {
 		return s.current()
@@ -165,8 +165,8 @@ func (s *Session) notified() state {
 	return s.readControl
 }
 
-// readControl reads what others have written: wishes and decisions. The count of their writes is taken before the reading and
-// noted only after all of it, so that nothing that came in between is taken for read.
+// readControl reads what others have written: control requests and decisions. It counts their writes before it reads, and notes
+// the count only afterwards, so that it does not miss what they write meanwhile.
 func (s *Session) readControl() state {
 	stirred := s.control.watcher.ForeignWrites()
 	err := s.control.readNew()
@@ -193,12 +193,12 @@ func (s *Session) readControl() state {
 	return s.notified
 }
 
-// superseded tells whether the turn that runs is to make room for a prompt that does not want to wait.
+// superseded tells whether the turn has to make room for a prompt that interrupts.
 func (s *Session) superseded() bool {
 	return s.turn.stop != nil && len(s.control.requests.Prompts) > 0 && s.control.requests.Prompts[0].WhenBusy == domain.WhenBusyInterrupt
 }
 
-// readAgain stays in the state: a database that is away for a moment must not cost the call that runs.
+// readAgain stays in the state: a database that is away for a moment must not cost a running call.
 func (s *Session) readAgain(err error) state {
 	s.control.postpone(err)
 	return s.current()
@@ -229,8 +229,8 @@ func (s *Session) timeOut() state {
 	return s.fail(timedOut(s.execution.Request.TimeoutSeconds))
 }
 
-// expire ends the approvals whose time is over, each in a change of its own: one that was answered at the last moment
-// must not keep the others open. What became of them is then read like any other decision.
+// expire ends the questions that have expired, each in a change of its own: a question that was answered in the last moment must
+// not keep the others open. The outcomes are then read like any other decision.
 func (s *Session) expire() state {
 	now := time.Now()
 	for _, c := range s.calls.open {
@@ -249,7 +249,7 @@ func (s *Session) expire() state {
 	return s.readControl
 }
 
-// rest waits while no turn runs, for at most so many seconds since it began to; 0 is for ever.
+// rest waits while no turn runs, at most so many seconds; 0 is for ever.
 func (s *Session) rest(seconds int, over state) state {
 	var deadline <-chan time.Time
 	if seconds > 0 {
@@ -260,7 +260,7 @@ func (s *Session) rest(seconds int, over state) state {
 	return s.await(nil, deadline, over)
 }
 
-// stopSpending ends the execution, with all that was said so far.
+// stopSpending ends the execution, whose budget is used up, and keeps everything that was said.
 func (s *Session) stopSpending() state {
 	if err := s.stopAgent(errSpent); err != nil {
 		return s.abandon(err)
@@ -268,7 +268,7 @@ func (s *Session) stopSpending() state {
 	return s.fail(*s.budget.spent)
 }
 
-// takePlace goes on with what is next, unless another execution has taken the place of this one. It tries again while the database is
+// takePlace goes on with next, unless a newer execution generates blocks for the same place. It tries again while the database is
 // away.
 func (s *Session) takePlace(next state) state {
 	for {

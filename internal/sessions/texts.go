@@ -6,18 +6,18 @@ import (
 	"signoff/internal/domain"
 )
 
-// texts writes the messages, thoughts and outputs of the agent while they grow, as far as they may be seen already.
+// texts writes the messages, thoughts and outputs of the agent while they grow, without secrets.
 type texts struct {
 	recorder *recorder
 	progress *domain.Progress
 	calls    *openCalls
 }
 
-// write takes a piece of text, as far as it may be seen already.
+// write takes a piece of a text, and writes the part that may be seen now.
 func (t *texts) write(change *changeSet, piece *delta) {
 	key := domain.TextKey{Kind: piece.kind, ID: piece.id}
 	_, open := t.calls.open[piece.id]
-	if t.progress.Closed[key] || (piece.kind == domain.ToolCallUpdatedType && !open) { // the output of a call after its outcome is dropped
+	if t.progress.Closed[key] || (piece.kind == domain.ToolCallUpdatedType && !open) { // output that comes after the call's outcome is dropped
 		return
 	}
 	if text := t.recorder.masking.write(key, piece.text.String()); text != "" {
@@ -25,7 +25,7 @@ func (t *texts) write(change *changeSet, piece *delta) {
 	}
 }
 
-// show numbers a piece of text. The status is told before the first piece: who shows "streaming" shows it in time.
+// show writes a piece of a text with its offset. The status changes before the first piece.
 func (t *texts) show(change *changeSet, key domain.TextKey, text string) {
 	if key.Kind == domain.ToolCallUpdatedType {
 		t.calls.print(change, key.ID, text)
@@ -43,8 +43,8 @@ func (t *texts) show(change *changeSet, key domain.TextKey, text string) {
 	}
 }
 
-// end tells the rest of a text that has begun, which was held back because it might have become a secret, and returns its length.
-// Each text ends once.
+// end writes the rest of a text that was held back because it might have become a secret, and returns the text's length. Each text
+// ends once.
 func (t *texts) end(change *changeSet, key domain.TextKey) (length int, begun bool) {
 	if t.progress.Texts[key] == nil && t.recorder.masking.streams[key] == nil {
 		return 0, false
@@ -57,15 +57,15 @@ func (t *texts) end(change *changeSet, key domain.TextKey) (length int, begun bo
 	return length, true
 }
 
-// release tells the end of a text that was held back.
+// release writes the rest of a text that was held back.
 func (t *texts) release(change *changeSet, key domain.TextKey) {
 	if rest := t.recorder.masking.release(key); rest != "" {
 		t.show(change, key, rest)
 	}
 }
 
-// releaseAll tells what of all texts was held back, in a change of its own: what comes after it may have to be drafted
-// more than once, and a text can be let go of only once.
+// releaseAll writes the rests of all texts, in a change of its own: the change that follows may be made more than once, and a rest
+// can be released only once.
 func (t *texts) releaseAll() error {
 	change := t.recorder.begin()
 	for _, key := range t.recorder.masking.keys() {
@@ -74,8 +74,8 @@ func (t *texts) releaseAll() error {
 	return t.recorder.commit(change)
 }
 
-// close drafts the end of all texts that have begun. Whole, nothing of them is missing; otherwise they broke off, but for those after
-// which the model went on to ask for a tool.
+// close ends all open texts. Whole texts miss nothing; otherwise they broke off, but for those after which the model went on to
+// ask for a tool.
 func (t *texts) close(change *changeSet, whole bool) {
 	for _, key := range sortedTexts(maps.Keys(t.progress.Texts)) {
 		open := *t.progress.Texts[key]

@@ -18,8 +18,9 @@ type translator struct {
 	inbox       *inbox
 }
 
-// commitInbox writes down what the agent has said. Where it makes a question moot that a person may be deciding at this very
-// moment, the question is ended first, in a change of its own: a decision that was faster stands. What the log has no room for is lost.
+// commitInbox writes everything that the agent has said. It may make a question obsolete that a person is deciding at this moment:
+// then the question ends first, in a change of its own, and a decision that was faster stands. If the log is full, only what
+// closes something is taken.
 func (t *translator) commitInbox() error {
 	items, traces := t.inbox.take()
 	change := t.recorder.begin()
@@ -45,8 +46,8 @@ func (t *translator) commitInbox() error {
 	return t.recorder.commit(change)
 }
 
-// apply turns what the agent has said into facts for the log, and keeps the session's own picture in step. The status
-// changes where it changes, so the log tells the story in its order.
+// apply turns one item into events, and updates the session. The status changes with each item, so the log has the changes in
+// their order.
 func (t *translator) apply(change *changeSet, i item) {
 	switch {
 	case i.delta != nil:
@@ -67,7 +68,7 @@ func (t *translator) apply(change *changeSet, i item) {
 	t.calls.deriveStatus(change)
 }
 
-// translate takes one finished statement of the agent.
+// translate turns one finished statement of the agent into events.
 func (t *translator) translate(change *changeSet, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
@@ -97,7 +98,7 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 	}
 }
 
-// dated fills in the turn.
+// dated fills in the turn of an event.
 func (t *translator) dated(payload domain.Payload) domain.Payload {
 	switch p := payload.(type) {
 	case domain.ToolCallReported:
@@ -129,7 +130,7 @@ func (t *translator) dated(payload domain.Payload) domain.Payload {
 	}
 }
 
-// used takes what the agent says it has used up.
+// used takes the usage that the agent reports.
 func (t *translator) used(change *changeSet, p domain.UsageUpdated) {
 	p.Usage = p.Usage.AtLeast(t.progress.Usage)
 	if p.Turn == nil {

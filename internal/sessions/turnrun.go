@@ -9,32 +9,32 @@ import (
 	"signoff/internal/domain"
 )
 
-// turnRun is the turn that runs, as far as the log does not tell.
+// turnRun is the part of the running turn that is not in the log.
 type turnRun struct {
-	stop      context.CancelCauseFunc // ends the turn; nil where none runs
+	stop      context.CancelCauseFunc // ends the turn; nil if none runs
 	gone      chan struct{}           // closes when Prompt has returned
 	result    *turnResult             // how the turn ended; nil before
-	continued *domain.TurnContinued   // what the agent is told where its turn goes on
+	continued *domain.TurnContinued   // the message for an agent whose turn goes on
 	stage     turnStage
 }
 
-// turnStage is how far a turn is on its way to its end. A later stage takes the place of an earlier one.
+// turnStage is how far a turn is on its way to its end. A turn never goes back to an earlier stage.
 type turnStage int
 
 const (
 	turnGoesOn     turnStage = iota
-	turnReopened             // the agent was gone before it heard the prompt, and was opened again
-	turnDenied               // a question of it was answered with no
-	turnHandsOff             // another driver goes on with it: whoever asks waits for that one, and calls may come to their end
-	turnHandedOff            // the same, and its agent was told to stop
-	turnSuperseded           // it is stopped for the sake of another prompt
-	turnStopped              // it is stopped: whoever asks is told that nobody will answer
+	turnReopened             // the agent's process was gone before the prompt reached it, and was opened again
+	turnDenied               // a person or a rule has denied a call
+	turnHandsOff             // another driver continues the turn: questions wait for that one, and running calls may end
+	turnHandedOff            // the same, and the agent was stopped
+	turnSuperseded           // the turn is stopped for another prompt
+	turnStopped              // the turn is stopped: nobody answers questions any more
 )
 
-// reaches goes on to a stage, never back.
+// reaches goes to a later stage, never back.
 func (t *turnRun) reaches(stage turnStage) { t.stage = max(t.stage, stage) }
 
-// stopping goes on to the stage at which the agent is told to stop.
+// stopping goes to the stage at which the agent is stopped.
 func (t *turnRun) stopping() {
 	switch t.stage {
 	case turnHandsOff:
@@ -45,19 +45,19 @@ func (t *turnRun) stopping() {
 	}
 }
 
-// handsOff tells whether another driver goes on with the turn.
+// handsOff tells whether another driver continues the turn.
 func (t *turnRun) handsOff() bool { return t.stage == turnHandsOff || t.stage == turnHandedOff }
 
-// stopped tells whether the agent was told to stop.
+// stopped tells whether the agent was stopped.
 func (t *turnRun) stopped() bool { return t.stage >= turnHandedOff }
 
-// notPrompted tells whether the agent's process was gone before it was prompted, so that nothing is done twice where the next
-// one gets the same. It may end between two turns, and the prompt may be faster than the news of it.
+// notPrompted tells whether the agent's process was gone before the prompt reached it, so that the next process can get the same
+// prompt and nothing is done twice. The process may end between two turns, and the prompt may be faster than the report of that.
 func (t *turnRun) notPrompted() bool {
 	return errors.Is(t.result.err, domain.ErrNotPrompted) && t.stage < turnReopened
 }
 
-// endedByItself tells whether the turn that was stopped had ended by itself.
+// endedByItself tells whether the agent ended its turn although it was being stopped.
 func (t *turnRun) endedByItself() bool {
 	return t.result != nil && t.result.err == nil && t.result.stop != domain.StopCancelled
 }

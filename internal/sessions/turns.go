@@ -6,7 +6,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// begin introduces the agent that was just opened, and starts the turn, or goes on with the one that was cut off.
+// begin introduces the agent that was just opened, and starts the turn or continues it.
 func (s *Session) begin() state {
 	change := s.recorder.begin()
 	s.agent.introduce(change)
@@ -18,10 +18,10 @@ func (s *Session) begin() state {
 	return s.enter(change)
 }
 
-// advance starts the next turn with the agent that is there, or opens it again where its process is gone.
+// advance starts the next turn with the open agent, or opens the agent again if its process is gone.
 func (s *Session) advance() state {
 	if s.engine.isDraining() {
-		return s.handOff // its prompt is the next driver's
+		return s.handOff // the next driver takes the prompt
 	}
 	if s.agent.exited {
 		s.agent.close()
@@ -32,7 +32,7 @@ func (s *Session) advance() state {
 		return s.enter(change)
 	}
 	change.to(domain.StatusInitializing, "")
-	if s.recorder.external() && s.recorder.agentSession == "" { // it would answer, and know nothing of what was said before
+	if s.recorder.external() && s.recorder.agentSession == "" { // it would answer without the earlier conversation
 		return s.interrupt(change, processGone(cannotLoad))
 	}
 	if err := s.recorder.commit(change); err != nil {
@@ -42,12 +42,12 @@ func (s *Session) advance() state {
 	return s.initializing
 }
 
-// startTurn takes the next prompt. What the agent has said between the turns ends here.
+// startTurn takes the next prompt. Everything that the agent has said between the turns ends here.
 func (s *Session) startTurn(change *changeSet) {
 	for _, key := range s.recorder.masking.keys() {
 		s.texts.release(change, key)
 	}
-	s.texts.close(change, true) // between turns nobody else says where a message ends
+	s.texts.close(change, true) // between turns only the next turn ends a message
 	s.calls.close(change)
 	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
 	if started.Turn > 1 {
@@ -63,7 +63,7 @@ func (s *Session) startTurn(change *changeSet) {
 	s.beginTurn(change, started)
 }
 
-// beginTurn opens a turn. The agent hears what came of the blocks that the one before has handed in.
+// beginTurn begins a turn. The agent gets the outcome of the blocks that the turn before has handed in.
 func (s *Session) beginTurn(change *changeSet, started domain.TurnStarted) {
 	s.blocks.closeSubmitted(change, started.Edits)
 	for _, c := range s.calls.open {
@@ -71,10 +71,10 @@ func (s *Session) beginTurn(change *changeSet, started domain.TurnStarted) {
 	}
 	s.forgetTurn()
 	change.emit(started)
-	change.advanced = started.Turn > 1 // it has come further than any restart in between
+	change.advanced = started.Turn > 1 // this is progress, whatever restarts there were
 }
 
-// forgetTurn lets go of what belonged to the turn that is over.
+// forgetTurn drops the state of the turn that is over.
 func (s *Session) forgetTurn() {
 	clear(s.recorder.masking.streams)
 	for _, c := range s.calls.open {
@@ -84,12 +84,12 @@ func (s *Session) forgetTurn() {
 	}
 	clear(s.permissions.decided)
 	if s.turn.stop != nil {
-		s.turn.stop(errOver) // its context would otherwise hang on to the lease, one for each turn
+		s.turn.stop(errOver) // otherwise the lease would keep the context of every turn
 	}
 	*s.turn, s.recorder.transcript = turnRun{}, nil
 }
 
-// enter writes the beginning of a turn and lets the agent run.
+// enter writes the beginning of a turn and prompts the agent.
 func (s *Session) enter(change *changeSet) state {
 	change.to(domain.StatusWaiting, "")
 	s.calls.deriveStatus(change) // an approval of an earlier driver may be open
@@ -100,7 +100,7 @@ func (s *Session) enter(change *changeSet) state {
 	return s.promptAgent()
 }
 
-// promptAgent lets the agent of a turn run whose beginning is in the log.
+// promptAgent prompts the agent of a turn whose beginning is in the log.
 func (s *Session) promptAgent() state {
 	if s.budget.spent != nil {
 		return s.stopSpending
@@ -111,18 +111,18 @@ func (s *Session) promptAgent() state {
 	return s.readControl
 }
 
-// afterTurn goes on after the agent has ended its turn: with the next prompt, with waiting for one, or to the end of the
-// execution. A wish to cancel that came meanwhile goes first: some agents call a cancel an ordinary end, and some an
+// afterTurn continues after the agent has ended its turn: with the next prompt, with waiting for one, or with the end of the
+// execution. A request to cancel that came meanwhile goes first: some agents end a cancelled turn like any other, and some with an
 // error.
 func (s *Session) afterTurn() state {
 	if s.turn.notPrompted() {
 		return s.reopen
 	}
-	if s.control.readNew() != nil && s.recorder.held != nil { // the database is away, and what was said last waits for it: a wish that it took before that goes first
+	if s.control.readNew() != nil && s.recorder.held != nil { // the database is away, and the last words wait for it: a request to cancel that it has taken before goes first
 		if err := s.recorder.writeHeld(); err != nil {
 			return s.abandon(err)
 		}
-		_ = s.control.readNew() // what still cannot be read is not known, and the turn has ended; the store refuses to lose a prompt
+		_ = s.control.readNew() // a request that still cannot be read does not count: the turn has ended, and the store refuses an end that would lose a prompt
 	}
 	if s.control.requests.Cancel != nil {
 		return s.end(s.control.cancellation())
@@ -155,7 +155,7 @@ func (s *Session) afterTurn() state {
 	}
 }
 
-// reopen starts the agent's process again in the middle of its turn, whose clock goes on where it was.
+// reopen starts the agent's process again in the middle of its turn; the turn's clock goes on.
 func (s *Session) reopen() state {
 	s.turn.reaches(turnReopened)
 	s.turn.stop(errOver)
@@ -170,7 +170,7 @@ func (s *Session) reopen() state {
 	return s.initializing
 }
 
-// ending is how the turn ended, as an outcome of the execution.
+// ending is the end of the turn, as an outcome of the execution.
 func (s *Session) ending() outcome {
 	switch {
 	case s.turn.stage == turnSuperseded:
@@ -179,15 +179,15 @@ func (s *Session) ending() outcome {
 		return failed(domain.FailureOf(s.turn.result.err))
 	case s.blocks.generates() && s.turn.result.stop == domain.StopEndTurn && !s.blocks.submitted():
 		return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
-	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // what some agents call the end after a no
+	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // some agents end so after a denied call
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: domain.StopCancelled}
 	default:
 		return stopped(s.turn.result.stop)
 	}
 }
 
-// goesOn tells whether a further turn makes sense after such an end. A conversation that stays open survives every end of
-// a turn: a limit, a refusal, and an agent that broke down, since the next prompt may find it well again.
+// goesOn tells whether another turn makes sense after such an end. A conversation that stays open survives every end of a turn: a
+// limit, a refusal, and an agent that broke down, since the next prompt may work.
 func (s *Session) goesOn(end outcome) bool {
 	if s.blocks.generates() {
 		return s.blocks.keeps()
@@ -195,8 +195,8 @@ func (s *Session) goesOn(end outcome) bool {
 	return end.status == domain.StatusCompleted || s.execution.Request.KeepOpen
 }
 
-// endTurn closes the turn, and nothing but the turn. It is refused where a prompt came in at the same moment: then that
-// is what comes next.
+// endTurn ends the turn, and not the execution. The change is refused if a prompt comes in the same moment: then that prompt is
+// next.
 func (s *Session) endTurn(end outcome, next domain.Status) state {
 	if err := s.endOpen(); err != nil {
 		return s.abandon(err)
@@ -204,7 +204,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 	broke := s.agent.brokeDown()
 	if err := s.recorder.attempt(func() *changeSet {
 		change := s.closeTurn(end)
-		if s.progress.Status == domain.StatusInitializing || s.progress.Status == domain.StatusInterrupted { // the agent could not be opened, or was not to go on
+		if s.progress.Status == domain.StatusInitializing || s.progress.Status == domain.StatusInterrupted { // the agent could not be opened, or was not to continue
 			change.to(domain.StatusWaiting, "")
 		}
 		change.resumed = s.control.requests.Resume != nil
@@ -214,7 +214,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		if domain.CodeOf(err) != domain.CodeStale || s.control.read() != nil {
 			return s.abandon(err)
 		}
-		switch { // what has refused it?
+		switch { // the reason of the refusal
 		case s.clients.dropAnswered():
 			return s.endTurn(end, next)
 		case next == domain.StatusIdle && len(s.control.requests.Prompts) > 0 && s.turn.result != nil:
@@ -232,8 +232,7 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 	return s.readControl
 }
 
-// endOpen comes before the end of a turn, in changes of its own: it tells what was held back of its texts, and withdraws what people
-// were asked.
+// endOpen prepares the end of a turn, in changes of its own: it releases the rests of texts, and withdraws the open questions.
 func (s *Session) endOpen() error {
 	if err := s.texts.releaseAll(); err != nil {
 		return err
@@ -241,7 +240,7 @@ func (s *Session) endOpen() error {
 	return s.permissions.withdrawAll()
 }
 
-// closeTurn drafts the end of the turn, with all in it that was still open.
+// closeTurn makes the change that ends the turn, with everything in it that is open.
 func (s *Session) closeTurn(end outcome) *changeSet {
 	change := s.recorder.begin()
 	change.advanced, change.at = true, s.recorder.clock.set() // the time of the turn is over
@@ -253,7 +252,7 @@ func (s *Session) closeTurn(end outcome) *changeSet {
 	return change
 }
 
-// idle: the turn is over, and the next prompt has not come.
+// idle: the turn is over, and there is no next prompt.
 func (s *Session) idle() state {
 	if s.agent.exited {
 		s.agent.close()

@@ -9,21 +9,22 @@ import (
 	"signoff/internal/domain"
 )
 
-// Calls of our own agent that were running when their server stopped. What such a call has done, nobody knows who has not looked; so
-// a person is asked, and the agent waits for it as for any other approval. It runs again only after a new approval.
+// Calls of our own agent that were running when their server stopped. Nobody knows the outcome of such a call without a look at
+// what it works on. So a person is asked, and the agent waits as for any other approval. The call runs again only after a new
+// approval.
 
-// consequential are the classes of calls that leave something behind. Of one that only reads the agent is told at once, and may
-// read again.
+// consequential are the classes of calls that leave something behind. A call of another class only reads: the agent gets its
+// outcome at once, and may read again.
 var consequential = []domain.Class{domain.ClassWrite, domain.ClassExecute, domain.ClassNetwork, domain.ClassMCP}
 
-// asksOutcome tells whether somebody is to be asked what became of a call. An external agent is not there any more to wait for that,
-// and of an unattended execution there is nobody to be asked.
+// asksOutcome tells whether a person is asked for the outcome of a call. An external agent is gone and does not wait for it, and
+// an unattended execution has nobody to ask.
 func (pm *permissions) asksOutcome(c *call) bool {
 	return !pm.recorder.external() && !pm.execution.Request.Unattended && slices.Contains(consequential, c.Class)
 }
 
-// askOutcome asks what became of a call, and tells whether it could. From that event on the call is not running, in the log and here: the
-// next driver finds the same question.
+// askOutcome asks for the outcome of a call, and tells whether it could. With that event the call is no longer running, in the log
+// and here: the next driver finds the same question.
 func (pm *permissions) askOutcome(change *changeSet, c *call) bool {
 	hash, err := approvals.Hash(c.ToolCall, pm.execution.Request.WorkingDirectory)
 	if err != nil {
@@ -33,8 +34,8 @@ func (pm *permissions) askOutcome(change *changeSet, c *call) bool {
 	return true
 }
 
-// closeUnknown ends the calls that were lost with the process: those that had started, and of an external agent all, since nobody is
-// left who would wait for an answer. Where it matters what became of one, a person is asked first.
+// closeUnknown ends the calls that were lost with the process: those that had started, and all calls of an external agent, which
+// no longer waits for an answer. If the outcome matters, a person is asked first.
 func (pm *permissions) closeUnknown(change *changeSet) {
 	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
 		c := pm.calls.open[id]

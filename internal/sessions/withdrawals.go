@@ -11,10 +11,9 @@ import (
 	"signoff/internal/store"
 )
 
-// How an open question ends that nobody needs answered any more.
+// How an open question ends that nobody needs answered.
 
-// askerLeft notes that the asker of a question has left. What the question asked for stays open until the agent says
-// what became of it.
+// askerLeft removes an asker that no longer waits. Its call stays open until the agent reports its outcome.
 func (pm *permissions) askerLeft(gone *ask) {
 	for _, c := range pm.calls.open {
 		if c.ask == gone {
@@ -23,7 +22,7 @@ func (pm *permissions) askerLeft(gone *ask) {
 	}
 }
 
-// obsolete is the call whose open question loses its sense with what the agent says next.
+// obsolete is the call whose open question the next item of the agent makes obsolete; nil if there is none.
 func (pm *permissions) obsolete(i item) *call {
 	if p, ended := i.payload.(domain.ToolCallCompleted); ended {
 		if c := pm.calls.open[p.ToolCallID]; c != nil && c.approval != nil {
@@ -42,8 +41,8 @@ func (pm *permissions) obsolete(i item) *call {
 	return nil
 }
 
-// withdraw ends an open question, unless a decision was faster: that is acted on then. Where the turn is over nobody is
-// left who could act on it, and nothing starts any more.
+// withdraw ends an open question, unless a decision was faster: then it acts on the decision. After the end of the turn nobody can
+// act on it, and nothing starts.
 func (pm *permissions) withdraw(c *call) error {
 	change := pm.recorder.begin()
 	change.retract(*c.approval)
@@ -66,8 +65,8 @@ func (pm *permissions) withdraw(c *call) error {
 	return pm.commitDecisions(c, err)
 }
 
-// commitDecisions acts on the decision that has refused the withdrawal of a call's question. It reads again while the database is away: what
-// hangs on the decision cannot wait for a notification.
+// commitDecisions acts on the decision that has refused the withdrawal of a call's question. It reads again while the database is
+// away, since the agent waits for the decision.
 func (pm *permissions) commitDecisions(c *call, refused error) error {
 	change := pm.recorder.begin()
 	for {
@@ -83,7 +82,7 @@ func (pm *permissions) commitDecisions(c *call, refused error) error {
 		}
 	}
 	if c.approval != nil {
-		return refused // it was not a decision that refused the change
+		return refused // the change was not refused because of a decision
 	}
 	return pm.recorder.commit(change)
 }
