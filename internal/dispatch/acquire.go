@@ -11,19 +11,20 @@ import (
 	"signoff/internal/store"
 )
 
-// What nobody drives is driven on here: what was parked and woke, what was queued, what another replica has let go or lost.
+// Executions that nobody drives get a driver here: those that were parked and woke, those from the queue, and those that another
+// replica has released or lost.
 
 const (
-	// takeUpLimit gives up a round in which the database does not answer.
+	// acquireLimit ends a round in which the database does not answer.
 	acquireLimit = 30 * time.Second
-	// claimBatch is how many executions are claimed at once.
+	// acquireBatch is how many executions are acquired at once.
 	acquireBatch = 50
-	// maxArriving is how many logs are read at once.
+	// maxRecovering is how many logs are read at once.
 	maxRecovering = 32
 )
 
-// acquireUrgent claims what was called for, also where a server that has just started finds thousands of others. What there is no place
-// for waits for its turn among what is left.
+// acquireUrgent acquires the executions that somebody has just written to, before the thousands of others that a new server may
+// find. If there is no room for one, it waits among the others.
 func (m *Manager) acquireUrgent(ctx context.Context) error {
 	m.mu.Lock()
 	ids := slices.Sorted(maps.Keys(m.urgent))
@@ -42,7 +43,7 @@ func (m *Manager) acquireUrgent(ctx context.Context) error {
 	return nil
 }
 
-// acquireReleased claims what is left by whoever drove it, as many as may be on their way at once.
+// acquireReleased acquires the executions that their drivers have left, as many as may be recovered at once.
 func (m *Manager) acquireReleased(ctx context.Context) error {
 	for !m.isDraining() {
 		free, but := m.places()
@@ -64,7 +65,7 @@ func (m *Manager) acquireReleased(ctx context.Context) error {
 	return nil
 }
 
-// crowded tells whether not even what somebody waits for can be driven on.
+// crowded tells whether there is no room even for an execution that somebody waits for.
 func (m *Manager) crowded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -73,7 +74,8 @@ func (m *Manager) crowded() bool {
 	return crowded
 }
 
-// places is how many may be claimed now, and which not. Where there are none the next arrival rings for the rest.
+// places is how many executions may be acquired now, and which may not. If there is no place, the next session that has recovered
+// notifies the manager.
 func (m *Manager) places() (free int, but []domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,11 +95,11 @@ func (m *Manager) recoverAll(claimed []store.Acquired) {
 	}
 }
 
-// recover drives a claimed execution. Its log is read by its session, so that a long one holds up nobody else.
+// recover drives an acquired execution. Its session reads the log, so that a long one holds up nobody else.
 func (m *Manager) recover(c store.Acquired) {
 	s, err := m.admit(c.Execution, c.Epoch)
 	if err != nil {
-		slog.Warn("cannot take up an execution now", "execution", c.Execution.ID, "error", err)
+		slog.Warn("cannot acquire an execution now", "execution", c.Execution.ID, "error", err)
 		m.Release(c.Execution.ID, c.Epoch)
 		m.contest(c.Execution.ID)
 		return
@@ -108,11 +110,11 @@ func (m *Manager) recover(c store.Acquired) {
 	m.live[c.Execution.ID].recovering = true
 	m.recovering++
 	m.mu.Unlock()
-	slog.Info("execution taken up", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
+	slog.Info("execution acquired", "execution", c.Execution.ID, "epoch", c.Epoch, "status", c.Execution.Status)
 	go m.drive(s)
 }
 
-// releaseOrphans releases what is orphaned; what does not work is tried again at the next tick.
+// releaseOrphans releases the orphans; a release that fails is repeated at the next tick.
 func (m *Manager) releaseOrphans(ctx context.Context, tick bool) error {
 	if tick {
 		if err := m.findUnknown(ctx); err != nil {
@@ -137,8 +139,8 @@ func (m *Manager) releaseOrphans(ctx context.Context, tick bool) error {
 	return nil
 }
 
-// findUnknown finds what this replica owns without knowing: a claim or a creation may have worked although its answer
-// was lost.
+// findUnknown finds the executions that this replica owns without knowing: a claim or a creation may have worked although its
+// answer was lost.
 func (m *Manager) findUnknown(ctx context.Context) error {
 	m.mu.Lock()
 	doubtful := time.Now().Before(m.doubt)

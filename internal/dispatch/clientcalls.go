@@ -10,8 +10,8 @@ import (
 	"signoff/internal/store"
 )
 
-// AnswerClient takes the client's answer to a call that it was asked to run, on whichever replica. It returns the call as it
-// then stands, also beside an error about its state.
+// AnswerClient takes the client's answer to a call, on whichever replica. It returns the call as it then stands, also beside an
+// error about its state.
 //
 // Errors: CodeNotFound; CodeAlreadyAnswered (otherwise: the same again is no error); CodeCallEnded.
 func (m *Manager) AnswerClient(

@@ -15,13 +15,13 @@ import (
 	"signoff/internal/store"
 )
 
-// Start creates an execution and begins to drive it, or queues it where there is no room. When it returns, the execution and its first event are in the
-// database. With an idempotency key that was used before, it returns the first answer again (replayed), or
-// CodeIdempotencyMismatch where that came with another body.
+// Start creates an execution and begins to drive it, or queues it if there is no room. When it returns, the execution and its
+// first event are in the database. With an idempotency key that was used before, it returns the first answer again (replayed), or
+// CodeIdempotencyMismatch if the body is another one.
 //
-// Where the database takes longer than [domain.CreationTime] allows, it is CodeUnavailable or CodeStorage, and the creation is not in the
-// database, or on its way there. What gets there all the same goes on with an idempotency key, since who repeats the request gets it;
-// without one it is cancelled before its agent is asked anything.
+// If the database takes longer than [domain.CreationTime] allows, the error is CodeUnavailable or CodeStorage, and the creation is
+// not in the database, or on its way there. If it comes through later, it runs if it has an idempotency key, since a repeated
+// request returns it; without a key it is cancelled before its agent is asked anything.
 func (m *Manager) Start(
 	ctx context.Context, tenant domain.TenantID, by domain.Actor, request domain.Request, key *store.Idempotency,
 ) (execution domain.Execution, replayed bool, err error) {
@@ -64,7 +64,7 @@ func (m *Manager) Start(
 	return execution, false, nil
 }
 
-// findAgentSession finds the agent session that a new execution wants to go on with.
+// findAgentSession finds the agent session that a new execution continues.
 func (m *Manager) findAgentSession(ctx context.Context, tenant domain.TenantID, request *domain.Request) error {
 	if request.ResumeFrom == "" {
 		return nil
@@ -80,11 +80,11 @@ func (m *Manager) findAgentSession(ctx context.Context, tenant domain.TenantID, 
 	}
 	switch {
 	case request.Source.Type != domain.SourceACP || earlier.Request.Source.Command != request.Source.Command:
-		return domain.NotResumable("An agent session is taken up by the agent that it belongs to: name the same source.")
+		return domain.NotResumable("Only the agent that has the session can load it: name the same source.")
 	case !earlier.Status.Terminal():
 		return domain.NotResumable("That execution has not ended; prompt it instead.")
 	case earlier.AgentSession == "":
-		return domain.NotResumable("The agent of that execution cannot take its session up again.")
+		return domain.NotResumable("The agent of that execution cannot load its session again.")
 	case earlier.Request.WorkingDirectory != request.WorkingDirectory:
 		return domain.NotResumable("An agent session belongs to its workingDirectory; name the same.")
 	}
@@ -92,8 +92,8 @@ func (m *Manager) findAgentSession(ctx context.Context, tenant domain.TenantID, 
 	return nil
 }
 
-// awaitExit waits for the agent of an execution that has ended. Whoever has seen the end may go on with its agent session at once,
-// and is not to be refused because the process takes a moment to leave.
+// awaitExit waits for the agent of an execution that has ended. Its agent session may be continued at once, and the request must
+// not be refused because the process takes a moment to exit.
 func (m *Manager) awaitExit(ctx context.Context, execution domain.Execution) {
 	m.mu.Lock()
 	other := m.driving(execution)
@@ -136,7 +136,7 @@ func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domai
 
 // enqueue creates an execution that waits for room.
 //
-// Errors: CodeTooMany where the tenant's part of the queue is full, CodeOverloaded where all of it is.
+// Errors: CodeTooMany if the tenant's part of the queue is full, CodeOverloaded if all of it is.
 func (m *Manager) enqueue(
 	ctx context.Context, execution domain.Execution, creation store.Change, key *store.Idempotency,
 ) (domain.Execution, error) {
@@ -171,20 +171,20 @@ func (m *Manager) notStarted(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
 	if errors.Is(err, store.ErrCommitUnknown) {
-		m.suspectUnknown() // where it was created after all, it is driven all the same
+		m.suspectUnknown() // if it was created after all, a driver finds it
 	}
 	switch domain.CodeOf(err) {
 	case domain.CodeConflict:
 		if key != nil {
 			return m.replay(ctx, tenant, key)
 		}
-	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue does not forget what it has taken
+	case domain.CodeTooMany, domain.CodeOverloaded, domain.CodeNotResumable: // a full queue still answers a repeated request
 		return m.firstAnswerOr(ctx, tenant, key, err)
 	}
 	return domain.Execution{}, false, err
 }
 
-// firstAnswerOr gives the first answer again also where what it took over is not there any more.
+// firstAnswerOr returns the first answer to the key again, and err if there was none.
 func (m *Manager) firstAnswerOr(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency, err error,
 ) (domain.Execution, bool, error) {
@@ -196,7 +196,7 @@ func (m *Manager) firstAnswerOr(
 	return domain.Execution{}, false, err
 }
 
-// replay is the first answer to an idempotency key.
+// replay returns the first answer to an idempotency key.
 func (m *Manager) replay(
 	ctx context.Context, tenant domain.TenantID, key *store.Idempotency,
 ) (domain.Execution, bool, error) {
@@ -207,13 +207,13 @@ func (m *Manager) replay(
 	if err != nil {
 		return domain.Execution{}, false, err
 	}
-	// The first answer was given when the execution was created.
+	// as it was when the execution was created
 	first.Status, first.Turn, first.Rounds, first.LastSeq = domain.StatusQueued, 0, 0, 1
 	first.Usage, first.Output, first.Ended, first.Updated = domain.Usage{}, nil, nil, first.Created
 	return first, true, nil
 }
 
-// sameBody refuses a key that comes again with another body than at first: the first answer would not be its answer.
+// sameBody refuses a key with another body than the first time: the first answer would not fit it.
 func sameBody(firstHash []byte, key *store.Idempotency) error {
 	if bytes.Equal(firstHash, key.BodyHash) {
 		return nil

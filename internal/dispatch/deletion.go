@@ -11,15 +11,15 @@ import (
 	"signoff/internal/store"
 )
 
-// An execution is deleted in two steps. The first is one short transaction: from then on the execution is gone for clients, whatever happens
-// to this server. The second removes its rows, a portion in each transaction, so that no other writer waits for more than one of them. It
-// begins when the execution has ended, and any replica goes on with it.
+// An execution is deleted in two steps. The first is one short transaction: after it the execution is gone for clients, whatever
+// happens to this server. The second removes the rows, a portion in each transaction, so that no other writer waits for more than
+// one portion. It begins when the execution has ended, and any replica continues it.
 
-// Delete deletes an execution; a live one is cancelled. When it returns, nothing shows the execution any more, and its rows are about to
-// go: see [Manager.AwaitRemoval]. Deleted again it is no error, until the last row is gone.
+// Delete deletes an execution; a live one is cancelled. When it returns, nothing shows the execution any more, and its rows are
+// removed soon: see [Manager.AwaitRemoval]. Until the last row is gone, a second deletion is no error.
 func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
 	execution, err := m.store.Execution(ctx, tenant, id)
-	if domain.CodeOf(err) == domain.CodeNotFound { // the store knows whether it is on its way out
+	if domain.CodeOf(err) == domain.CodeNotFound { // the store knows whether it is being deleted
 		execution, err = domain.Execution{ID: id, Tenant: tenant}, nil
 	}
 	if err != nil {
@@ -29,12 +29,13 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 		return err
 	}
 	m.log.Forget(id)
-	m.acquireSoon(id) // whoever drives it ends it, and somebody must
+	m.acquireSoon(id) // an execution must end before its rows are removed, so it needs a driver
 	notify(m.deleted)
 	return nil
 }
 
-// AwaitRemoval waits until no row of a deleted execution is left, or for so long, or until this server drains, and tells which.
+// AwaitRemoval waits until no row of a deleted execution is left, for at most wait, or until this server drains. It tells whether
+// all rows are gone.
 func (m *Manager) AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait time.Duration) (gone bool, err error) {
 	watcher := m.log.Watch(id)
 	defer watcher.Close()
@@ -61,16 +62,16 @@ func (m *Manager) AwaitRemoval(ctx context.Context, id domain.ExecutionID, wait 
 }
 
 const (
-	// removeTicks is how many looks for what nobody drives come between two looks for what is deleted: nobody but a replica that died
-	// leaves any of that behind.
+	// removeTicks is how many ticks pass between two looks for deleted executions: only a replica that died leaves any behind.
 	removeTicks = 10
 	// removeBatch is how many deleted executions take turns, a portion each: a large one does not hold up the small ones.
 	removeBatch = 50
-	// firstLook is how soon the remover looks again for an execution that has not ended, or that another replica removes. The pause doubles.
+	// firstLook is the first pause before the remover looks again for an execution that has not ended, or that another replica
+	// removes. The pause doubles.
 	firstLook = 50 * time.Millisecond
 )
 
-// keepRemoving removes what is deleted: at once, also what an earlier server has left, and whenever somebody deletes something.
+// keepRemoving removes deleted executions: at once those that an earlier server has left, and then whenever somebody deletes one.
 func (m *Manager) keepRemoving(ctx context.Context) {
 	pause := firstLook
 	for {
@@ -95,7 +96,7 @@ func (m *Manager) keepRemoving(ctx context.Context) {
 	}
 }
 
-// removeDeleted removes portions in turn until none can be removed, and tells whether there are still executions that are deleted.
+// removeDeleted removes portions in turn until none can be removed, and tells whether there are deleted executions left.
 func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
 	for {
 		deleted, err := m.store.Deleted(ctx, removeBatch)
@@ -104,7 +105,7 @@ func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
 		}
 		progress := false
 		for _, d := range deleted {
-			if !d.Ended { // and so have none of those behind it
+			if !d.Ended { // and none behind it has
 				break
 			}
 			removed, err := m.removePortion(ctx, d.Execution)

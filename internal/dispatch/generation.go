@@ -8,9 +8,9 @@ import (
 	"signoff/internal/store"
 )
 
-// What people want of the blocks that an execution generates.
+// The requests of people about the blocks that an execution generates.
 
-// Edit asks for changes of the blocks that were handed in. It is a prompt that never waits.
+// Edit asks for changes of the blocks. It is a prompt that never waits.
 //
 // Errors: those of Prompt; CodeNoGeneration (there are no blocks, or newer ones); CodeBusy (a turn runs).
 func (m *Manager) Edit(
@@ -30,8 +30,8 @@ func (m *Manager) Edit(
 	return m.takePrompt(ctx, tenant, id, prompt, by, key)
 }
 
-// Accept takes the blocks of a generation, and closes the execution. It waits a few seconds for its end. Who accepts again what they
-// have accepted gets the same answer.
+// Accept takes the blocks of a generation, and closes the execution. It waits a few seconds for the end. A repeated acceptance
+// gets the same answer.
 //
 // Errors: CodeNotFound; CodeNoGeneration; CodeBusy; CodeDocumentChanged.
 func (m *Manager) Accept(

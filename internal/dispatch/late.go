@@ -11,19 +11,19 @@ import (
 	"signoff/internal/store"
 )
 
-// A creation is answered within two seconds, also where the database hangs. What still waits in the queue then is withdrawn. What the
-// database has begun to write cannot be: it may come through after the answer, and must not become an execution that runs and that
-// nobody knows of.
+// A creation is answered within two seconds, also if the database hangs. A creation that still waits for the database then is
+// withdrawn. One that the database has begun to write cannot be withdrawn: it may come through after the answer, and must not
+// become an execution that runs and that nobody knows of.
 
 var errMayCreate = domain.Errorf(domain.CodeUnavailable, "The database takes too long, and has not said yet whether it was created. "+
 	"Send the request again in a moment: with the same Idempotency-Key you get the one execution. "+
 	"Without such a key, one that comes through now is cancelled before it begins.")
 
-// isLate tells whether ctx has ended since the database took too long, and not since the client is gone: a client that leaves
+// isLate tells whether ctx has ended because the database took too long, and not because the client is gone: a client that leaves
 // cancels nothing.
 func isLate(ctx context.Context) bool { return errors.Is(context.Cause(ctx), domain.ErrNotCreated) }
 
-// underWay is the answer to a creation that is being written.
+// underWay is the error of a creation that is being written.
 func underWay(ctx context.Context) error {
 	if isLate(ctx) {
 		return errMayCreate
@@ -31,7 +31,7 @@ func underWay(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// createdLate drives a session, or lets it go, whose creation has come through, or not, after its answer.
+// createdLate drives or discards a session whose creation came through, or failed, after the answer.
 func (m *Manager) createdLate(ctx context.Context, s *sessions.Session, key *store.Idempotency, err error) {
 	if err != nil {
 		m.discard(s)
@@ -67,7 +67,7 @@ func (m *Manager) notCreatedLate(ctx context.Context, execution domain.Execution
 	}
 }
 
-// retraction is the wish for the end of an execution that nobody knows of.
+// retraction is the request to cancel an execution that nobody knows of.
 func retraction() *store.CancelRequest {
 	return &store.CancelRequest{Reason: "Its request was answered with 503 before the database had created it.", By: domain.Actor{Name: "server"}}
 }
@@ -80,7 +80,7 @@ func (m *Manager) retract(execution domain.Execution) {
 	for {
 		_, err := m.log.Commit(context.Background(), store.Change{Execution: execution.ID, Cancel: retraction()})
 		if err == nil || domain.CodeOf(err) != domain.CodeStorage {
-			return // also where it is not there
+			return // also if it is not there
 		}
 		slog.Warn("cannot cancel an execution that was created too late, trying again", "execution", execution.ID, "error", err)
 		select {

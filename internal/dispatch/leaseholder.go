@@ -14,20 +14,20 @@ var (
 	errLeaseLost = errors.New("dispatch: the lease is over, another replica may drive its executions")
 )
 
-// leaseholder knows until when this replica may write. Sessions hold the context of the lease under which they were
-// started; it ends with the lease and does not come back with a new one.
+// leaseholder knows until when this replica may write. A session has the context of the lease under which it was started; the
+// context ends with that lease, also if a new one begins.
 type leaseholder struct {
 	mu      sync.Mutex
 	ctx     context.Context // nil while there is no lease
 	lose    context.CancelCauseFunc
-	until   time.Time             // when it is over; zero: it lasts
-	written time.Time             // when the newest renewal that worked was sent
-	over    *time.Timer           // ends the lease when it is not renewed in time; nil where nobody else could take over
-	stopped bool                  // given back for good
-	trust   func(until time.Time) // tells the supervisors of commands; see [Config.Trust]
+	until   time.Time             // when it is over; zero: never
+	written time.Time             // when the newest successful renewal was sent
+	over    *time.Timer           // ends the lease if it is not renewed in time; nil if no other replica could take over
+	stopped bool                  // released for good
+	trust   func(until time.Time) // informs the supervisors of commands; see [Config.Trust]
 
-	failing  atomic.Bool // the newest renewal did not work: the database takes nothing in
-	renewing sync.Mutex  // held while a renewal is under way, so that none follows the giving back
+	failing  atomic.Bool // the newest renewal has failed
+	renewing sync.Mutex  // held while a renewal is under way, so that none follows the release
 }
 
 func (l *leaseholder) current() context.Context {
@@ -36,8 +36,8 @@ func (l *leaseholder) current() context.Context {
 	return l.ctx
 }
 
-// renewed trusts the lease until then; it begins a new one where there is none. A lease that nobody else could take
-// (the zero time) lasts: on SQLite there is one server, and a slow disk must not cost it what it drives.
+// renewed trusts the lease until then; it begins a new one if there is none. A lease that no other replica could take (the zero
+// time) lasts: on SQLite there is one server, and a slow disk must not cost it its executions.
 func (l *leaseholder) renewed(sent, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -48,7 +48,7 @@ func (l *leaseholder) renewed(sent, until time.Time) {
 		l.ctx, l.lose = context.WithCancelCause(context.Background())
 		if !until.IsZero() {
 			l.over = time.AfterFunc(trusted, func() {
-				slog.Error("lease lost, its executions are let go")
+				slog.Error("lease lost, the sessions of its executions end")
 				l.end(errLeaseLost)
 			})
 		}
@@ -59,7 +59,7 @@ func (l *leaseholder) renewed(sent, until time.Time) {
 	}
 }
 
-// good is nil as long as the lease holds, by the clock: a process that stood still has not heard its timer yet.
+// good is nil as long as the lease holds, by the clock: in a process that stood still, the timer may be late.
 func (l *leaseholder) good() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,7 +69,7 @@ func (l *leaseholder) good() error {
 	return nil
 }
 
-// end ends the lease, if there is one: those who hold it may not write any more, and what they run is killed.
+// end ends the lease, if there is one: its sessions may not write any more, and their commands are killed.
 func (l *leaseholder) end(why error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *leaseholder) stopRenewing() {
 	l.stopped = true
 }
 
-// age is how long ago the newest renewal that worked was sent.
+// age is the time since the newest successful renewal was sent.
 func (l *leaseholder) age() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,20 +1,20 @@
 package dispatch
 
-// A server drives so many executions at once and no more. What is created beyond that is queued: a row that whichever replica
-// has room takes up. So overload costs disk, and then it is refused; it never becomes memory.
+// A server drives a bounded number of executions at once. Executions beyond that are queued as rows, for whichever replica has
+// room, and beyond a second bound refused. So overload costs disk, and never becomes memory.
 
-// Limits bounds the load that a server takes on. 0 is the default. Sessions that begin while the queue is read may exceed the bounds of
+// Limits bounds the load of a server. 0 is the default. Sessions that begin while the queue is read may exceed the bounds of
 // sessions for a moment, and so may those that wake.
 type Limits struct {
 	Live            int // sessions of this server; 0 = 1000
 	LivePerTenant   int // of them, of one tenant; 0 = all
 	Queued          int // executions in the queue, which all replicas share; 0 = 10,000; see [NoQueue]
 	QueuedPerTenant int // of one tenant; 0 = 1000
-	Events          int // in the log of an execution; 0 = 2,000,000. Some hundreds of them are kept for its end
+	Events          int // in the log of an execution; 0 = 2,000,000. Some hundreds of them are reserved for its end
 	Commands        int // that this server runs at once; 0 = 16
 }
 
-// NoQueue as a bound of the queue refuses what there is no room for at once.
+// NoQueue as a bound of the queue refuses at once if there is no room.
 const NoQueue = -1
 
 func (l Limits) withDefaults() Limits {
@@ -32,6 +32,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// woken is how many times the limit a server drives when what was parked wakes: what was admitted once does not queue again, since
-// somebody waits for it, but all at once must not be too much either.
+// woken is the factor of the limit up to which parked executions may wake: they were admitted once and do not queue again, since
+// somebody waits for them, but not all may wake at once.
 const woken = 2

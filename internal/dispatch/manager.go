@@ -15,7 +15,7 @@ import (
 	"signoff/internal/store"
 )
 
-// Store is what the manager and its sessions read, and the leases.
+// Store is the part of the store that the manager and its sessions use.
 type Store interface {
 	sessions.Store
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
@@ -36,29 +36,30 @@ type Store interface {
 
 var _ Store = (*store.Store)(nil)
 
-// Config is how a manager and its sessions are wired. The bounds of [Limits] take the place of those in [sessions.Config].
+// Config configures a manager and its sessions. The bounds of [Limits] take the place of those in [sessions.Config].
 type Config struct {
 	sessions.Config
 
 	Replica   store.ReplicaID
 	LeaseTTL  time.Duration // 0 = 10 s
-	LookEvery time.Duration // how late at most an execution goes on that woke by itself, or that another replica let go; 0 = 1 s
+	LookEvery time.Duration // how late at most an execution continues that wakes by itself, or that another replica releases; 0 = 1 s
 	Limits    Limits
 
-	// CreateWithin is how long the database may take for a creation; then the answer is that it takes too long. 0 = 1.9 s.
+	// CreateWithin is how long the database may take for a creation before the client gets an error. 0 = 1.9 s.
 	CreateWithin time.Duration
 
-	// Trust hears at each renewal until when this replica's lease is good (the zero time: for ever), and at its end, that
-	// it is over. What the replica runs must be dead by then, also when the replica itself stands still. nil tells nobody.
+	// Trust is called at each renewal with the time until which the lease is good (the zero time: for ever), and at its end with
+	// the present time. Everything that the replica runs must be dead by then, also if the replica itself stands still. nil:
+	// nobody needs to know.
 	Trust func(until time.Time)
 }
 
-// Manager starts, cancels and takes up executions. Its methods may be called at once.
+// Manager starts, cancels and recovers executions. Its methods may be called at once.
 type Manager struct {
 	engine *sessions.Engine
 	store  Store
 	log    *events.Log
-	masker *secrets.Masker // of what people ask for
+	masker *secrets.Masker // of the texts of requests
 	limits Limits
 	leases leaseholder
 
@@ -69,8 +70,8 @@ type Manager struct {
 
 	running sync.WaitGroup
 
-	notification chan struct{} // there may be something to take up
-	releasing    chan struct{} // full while executions are given back
+	notification chan struct{} // there may be something to acquire
+	releasing    chan struct{} // full while executions are released
 	deleted      chan struct{} // there may be something to remove
 	draining     chan struct{} // closes with the drain
 
@@ -79,12 +80,12 @@ type Manager struct {
 	mu         sync.Mutex
 	live       map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
 	tenants    map[domain.TenantID]int        // how many of them each has
-	recovering int                            // how many of them still read what an earlier driver left
-	more       bool                           // there was more to take up than there was room for
+	recovering int                            // how many of them still read the log of an earlier driver
+	more       bool                           // there was more to acquire than there was room for
 	backlog    int                            // how often an execution may have been queued since the queue was last found empty
 	urgent     map[domain.ExecutionID]bool    // somebody waits for them, and perhaps nobody drives them
-	orphans    map[domain.ExecutionID]int64   // to be given back, by epoch
-	doubt      time.Time                      // until when this replica may own what it does not know of
+	orphans    map[domain.ExecutionID]int64   // to be released, by epoch
+	doubt      time.Time                      // until when this replica may own executions that it does not know of
 }
 
 // counts are for the metrics.
@@ -93,16 +94,16 @@ type counts struct{ acquired, refused atomic.Int64 }
 // driven is an execution that has a session here. The manager's lock guards it.
 type driven struct {
 	session    *sessions.Session
-	exited     chan struct{} // closes when the session has left, and its agent with it
-	contested  bool          // it was claimed again before its session had left
-	recovering bool          // its session reads what the earlier driver left
+	exited     chan struct{} // closes when the session and its agent have ended
+	contested  bool          // it was acquired again before its session had ended
+	recovering bool          // its session reads the log of the earlier driver
 	notified   bool          // somebody else has written to it
 }
 
 var errNoRoom = errors.New("dispatch: no room for another session")
 
-// admit takes a new session in, unless the server drains, has no lease, or still drives the execution. Whoever is
-// admitted is waited for by Drain: the caller ends it with drive or with dismiss.
+// admit makes a session, unless the server drains, has no lease, or still drives the execution. Drain waits for the session: the
+// caller ends it with drive or with discard.
 func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,13 +130,13 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Sess
 	return s, nil
 }
 
-// room tells whether there is room for one more session of tenant, and nobody who waits for it. m.mu is held.
+// room tells whether there is room for one more session of a tenant, and nobody waits for it. m.mu is held.
 func (m *Manager) room(tenant domain.TenantID) bool {
 	return m.backlog == 0 && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
 }
 
-// driving finds the session that goes on with the same agent session as an execution. The database sees to it that there is one such
-// execution, but the agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
+// driving finds the session that continues the same agent session as an execution. The database allows one such execution, but the
+// agent of one that has ended may still be here: two processes would write one transcript. m.mu is held.
 func (m *Manager) driving(execution domain.Execution) *driven {
 	wanted := execution.Request
 	if wanted.ResumeSession == "" {
@@ -156,7 +157,7 @@ func (m *Manager) drive(s *sessions.Session) {
 	s.Run()
 }
 
-// discard lets an admitted session go that was never driven.
+// discard ends an admitted session that was never driven.
 func (m *Manager) discard(s *sessions.Session) {
 	defer m.running.Done()
 	s.Discard()
@@ -184,8 +185,8 @@ func (m *Manager) Exited(s *sessions.Session) {
 	close(d.exited)
 }
 
-// roomFreed has the queue looked at where it may have waited for the session that leaves: what was queued on another replica this one
-// has not heard of, and nobody new is to go before it. m.mu is held.
+// roomFreed has the queue read if it may have waited for the session that ends: this replica may not know of executions that were
+// queued on another one, and no new execution must go before them. m.mu is held.
 func (m *Manager) roomFreed(tenant domain.TenantID) {
 	full := len(m.live) >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
 	if full && m.limits.Queued > 0 {
@@ -200,7 +201,7 @@ func (m *Manager) Recovered(s *sessions.Session) {
 	m.recovered(m.live[s.Execution().ID])
 }
 
-// recovered has the next log read in the place of this one. m.mu is held.
+// recovered lets the next log be read. m.mu is held.
 func (m *Manager) recovered(d *driven) {
 	if !d.recovering {
 		return
@@ -212,13 +213,13 @@ func (m *Manager) recovered(d *driven) {
 	}
 }
 
-// Release implements [sessions.Dispatcher]: it has an execution given back that this replica cannot drive on, at the next tick and until it works: this
-// replica's lease is good, so nobody else would ever take it up. Not at once, since what did not work now would not
-// work in the next instant either.
+// Release implements [sessions.Dispatcher]: it releases an execution that this replica cannot drive on, at the next tick and until
+// it works. The lease of this replica is good, so no other replica would ever acquire it. It does not do so at once: the failure
+// that has ended the session may still last.
 func (m *Manager) Release(id domain.ExecutionID, epoch int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.orphans[id] = max(m.orphans[id], epoch) // a session that leaves late knows an older one
+	m.orphans[id] = max(m.orphans[id], epoch) // a session that ends late knows an older epoch
 }
 
 // Draining implements [sessions.Dispatcher].
@@ -236,12 +237,12 @@ func (m *Manager) isDraining() bool {
 // HoldsLease implements [sessions.Dispatcher].
 func (m *Manager) HoldsLease() error { return m.leases.good() }
 
-// maxUrgent bounds what a database that is away for long has called up.
+// maxUrgent bounds the list while the database is away for long.
 const maxUrgent = 10_000
 
-// acquireSoon has an execution claimed at once, should nobody drive it: somebody has just written to it, and waits for what
-// comes of that. Where it is driven the claim finds nothing. A session of this replica may be about to let go of it: then it is
-// claimed again when that has left.
+// acquireSoon acquires an execution at once if nobody drives it: somebody has just written to it, and waits for the effect. If it
+// is driven, there is nothing to acquire. A session of this replica may be about to release it: then it is acquired when that
+// session has ended.
 func (m *Manager) acquireSoon(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -249,13 +250,13 @@ func (m *Manager) acquireSoon(id domain.ExecutionID) {
 	switch {
 	case live:
 		d.notified = true
-	case len(m.urgent) < maxUrgent: // the ticks find the rest
+	case len(m.urgent) < maxUrgent: // the ticks find the others
 		m.urgent[id] = true
 		notify(m.notification)
 	}
 }
 
-// lookAgain has this replica look for what another one has let go of, and not only at the next tick.
+// lookAgain looks at once for executions that another replica has released, and not only at the next tick.
 func (m *Manager) lookAgain() {
 	m.mu.Lock()
 	m.more = true
@@ -263,7 +264,7 @@ func (m *Manager) lookAgain() {
 	notify(m.notification)
 }
 
-// enqueued has the queue looked at: somebody may have left meanwhile.
+// enqueued has the queue read: a session may have ended meanwhile.
 func (m *Manager) enqueued() {
 	m.mu.Lock()
 	m.backlog++
@@ -271,8 +272,8 @@ func (m *Manager) enqueued() {
 	notify(m.notification)
 }
 
-// contest leaves an execution to other replicas until its earlier session has left this one. Otherwise this replica, whose lease is good, would claim it
-// again each time that it has given it back, and nobody would drive it as long as an agent does not return.
+// contest leaves an execution to other replicas until its earlier session here has ended. Otherwise this replica, whose lease is
+// good, would acquire and release it again and again as long as an agent does not return, and nobody would drive it.
 func (m *Manager) contest(id domain.ExecutionID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -281,18 +282,18 @@ func (m *Manager) contest(id domain.ExecutionID) {
 	}
 }
 
-// doubtLasts is for how long a commit whose answer was lost may still come through: the database may work on it long after the
-// connection was given up.
+// doubtLasts is how long a commit whose answer was lost may still come through: the database may work on it long after the
+// connection has ended.
 const doubtLasts = 2 * time.Minute
 
-// suspectUnknown has the next ticks look for executions that this replica owns and does not know of.
+// suspectUnknown makes the next ticks look for executions that this replica owns and does not know of.
 func (m *Manager) suspectUnknown() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.doubt = time.Now().Add(doubtLasts)
 }
 
-// suspectAfter passes on the error of a claim, which may have worked all the same.
+// suspectAfter returns the error of a claim, which may have worked all the same.
 func (m *Manager) suspectAfter(err error) error {
 	if errors.Is(err, store.ErrCommitUnknown) {
 		m.suspectUnknown()
@@ -300,10 +301,10 @@ func (m *Manager) suspectAfter(err error) error {
 	return err
 }
 
-// Acquired counts the executions that this replica went on with.
+// Acquired counts the executions that this replica has acquired.
 func (m *Manager) Acquired() int64 { return m.counts.acquired.Load() }
 
-// Refused counts the creations that this replica had no room for.
+// Refused counts the creations for which this replica had no room.
 func (m *Manager) Refused() int64 { return m.counts.refused.Load() }
 
 // Live counts the executions that this replica drives. It is for the metrics.
@@ -313,7 +314,7 @@ func (m *Manager) Live() int {
 	return len(m.live)
 }
 
-// Commands tells how many commands of this server run, and how many wait for a slot.
+// Commands counts the commands of this server that run, and those that wait for a slot.
 func (m *Manager) Commands() (running, waiting int) { return m.engine.Commands() }
 
 // notify never waits: two notifications before anybody looks are one.

@@ -8,8 +8,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// maskRequest takes the secrets out of what a client asked for, before anything of it is stored. That is for texts: a
-// rule with a masked pattern would be another rule, and one in which [masked] is a class of letters.
+// maskRequest takes the secrets out of the texts of a request before anything is stored. Elsewhere they cannot be masked: a rule
+// with a masked pattern would be another rule, and [masked] would be a class of letters in it.
 func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, err error) {
 	plain := request.Marshal()
 	hidden := m.masker.JSON(plain)
@@ -24,7 +24,7 @@ func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, er
 	return masked, nil
 }
 
-// withoutTexts is what of a request decides what happens.
+// withoutTexts is the part of a request that decides what happens.
 func withoutTexts(r domain.Request) []byte {
 	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
 	if r.Runbook.Document != nil {
@@ -37,7 +37,7 @@ func withoutTexts(r domain.Request) []byte {
 	return r.Marshal()
 }
 
-// maskEdit takes the secrets out of a document. One in its revision cannot be masked: nobody could ever accept for it.
+// maskEdit takes the secrets out of a document. A secret in its revision cannot be masked: then nobody could ever accept for it.
 func (m *Manager) maskEdit(edit domain.Edit) (*domain.Edit, error) {
 	if edit.Document == nil {
 		return &edit, nil

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// admitQueued takes up executions that wait for room, as far as there is any.
+// admitQueued acquires executions that wait for room, as long as there is room.
 func (m *Manager) admitQueued(ctx context.Context) error {
 	for !m.isDraining() {
 		free, live := m.vacancies()
@@ -24,7 +24,7 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 		m.recoverAll(claimed)
 		if len(claimed) == 0 {
 			m.mu.Lock()
-			m.backlog -= seen // not to 0: who was queued while the queue was read comes before whoever is new
+			m.backlog -= seen // not to 0: executions that were queued while the queue was read come before new ones
 			m.mu.Unlock()
 			return nil
 		}
@@ -32,7 +32,7 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 	return nil
 }
 
-// vacancies is for how many sessions there is room, and how many each tenant has.
+// vacancies is the number of sessions for which there is room, and how many each tenant has.
 func (m *Manager) vacancies() (free int, live map[domain.TenantID]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

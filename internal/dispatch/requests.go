@@ -13,14 +13,12 @@ import (
 	"signoff/internal/store"
 )
 
-// What people want of an execution is written into the database first, on whichever replica they ask; its driver
-// hears the bell and reads it there.
+// A request of a person is a row first, on whichever replica they ask; the driver is notified and reads it there.
 
-// Prompt takes a further prompt in. With an idempotency key that was used before, it returns the first answer again
-// (replayed).
+// Prompt takes a further prompt. With an idempotency key that was used before, it returns the first answer again (replayed).
 //
-// Errors: CodeNotFound; CodeExecutionEnded and CodeClosed (no turn will come); CodeBusy (it did not want to wait, or too
-// many wait already).
+// Errors: CodeNotFound; CodeExecutionEnded and CodeClosed (no turn will come); CodeBusy (it does not want to wait, or too many
+// wait already).
 func (m *Manager) Prompt(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
 	key *store.Idempotency,
@@ -31,7 +29,7 @@ func (m *Manager) Prompt(
 	return m.takePrompt(ctx, tenant, id, prompt, by, key)
 }
 
-// takePrompt takes a prompt or an edit in.
+// takePrompt takes a prompt or an edit.
 func (m *Manager) takePrompt(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, prompt domain.QueuedPrompt, by domain.Actor,
 	key *store.Idempotency,
@@ -68,7 +66,7 @@ func (m *Manager) takePrompt(
 	if err == nil {
 		return prompt, false, nil
 	}
-	if key != nil { // also where the execution has ended since: the first answer stands
+	if key != nil { // also if the execution has ended since: the first answer stands
 		first, bodyHash, lookup := m.store.PromptByKey(ctx, id, key.Key)
 		if lookup == nil {
 			lookup = sameBody(bodyHash, key)
@@ -83,7 +81,7 @@ func (m *Manager) takePrompt(
 	return domain.QueuedPrompt{}, false, m.notPrompted(ctx, execution, err)
 }
 
-// mismatched is for a prompt where an edit is wanted, and the other way round.
+// mismatched is the error for a prompt in place of an edit, or an edit in place of a prompt.
 func mismatched(prompt domain.QueuedPrompt) error {
 	if prompt.Edit != nil {
 		return domain.Errorf(domain.CodeNoGeneration, "This execution generates no blocks; send it a prompt.")
@@ -114,7 +112,7 @@ func (m *Manager) Resume(
 		return domain.Execution{}, err
 	}
 	if mode == domain.ResumeLoad && execution.Cause == domain.CauseProcessGone && execution.AgentSession == "" {
-		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot take its session up again; choose fresh or fail.")
+		return execution, domain.Errorf(domain.CodeNotResumable, "The agent cannot load its session again; choose fresh or fail.")
 	}
 	failpoint.Hit(failpoint.BeforeResumeRequest)
 	_, err = m.log.Commit(ctx, store.Change{
@@ -131,36 +129,36 @@ func (m *Manager) Resume(
 	return m.store.Execution(ctx, tenant, id)
 }
 
-// Cancel asks for the end of an execution, on whichever replica it is driven, and does not wait for it: when it returns,
-// the request is in the database, and also survives the death of this server. The execution is returned as it then stands.
-// Cancelled again it is no error; ended otherwise it is CodeExecutionEnded.
+// Cancel asks for the end of an execution, on whichever replica it is driven, and does not wait for it: when it returns, the
+// request is in the database, and survives the death of this server. It returns the execution as it then stands. A second
+// cancellation is no error; if the execution has ended otherwise, it is CodeExecutionEnded.
 func (m *Manager) Cancel(
 	ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, reason string, by domain.Actor,
 ) (domain.Execution, error) {
-	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: m.masker.MaskString(reason), By: by}}
-	return m.end(ctx, tenant, wish, domain.StatusCancelled, "execution.cancelled", by)
+	request := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: m.masker.MaskString(reason), By: by}}
+	return m.end(ctx, tenant, request, domain.StatusCancelled, "execution.cancelled", by)
 }
 
-// Close asks for the ordinary end of an execution that stays open: it takes no more prompts, and ends as completed when
-// the turn that runs and those that wait have ended. It does not wait for that, as Cancel does not.
+// Close asks for the ordinary end of an execution that stays open: it takes no more prompts, and ends as completed after the turn
+// that runs and those that wait. Like Cancel, it does not wait for the end.
 func (m *Manager) Close(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) (domain.Execution, error) {
 	return m.end(ctx, tenant, store.Change{Execution: id, Close: &by}, domain.StatusCompleted, "execution.closed", by)
 }
 
-// end writes the wish for an end.
+// end writes the request for an end.
 func (m *Manager) end(
-	ctx context.Context, tenant domain.TenantID, wish store.Change, wanted domain.Status, action string, by domain.Actor,
+	ctx context.Context, tenant domain.TenantID, request store.Change, wanted domain.Status, action string, by domain.Actor,
 ) (domain.Execution, error) {
-	execution, err := m.store.Execution(ctx, tenant, wish.Execution)
+	execution, err := m.store.Execution(ctx, tenant, request.Execution)
 	if err != nil {
 		return domain.Execution{}, err
 	}
 	if execution.Status.Terminal() {
 		return execution, EndedOtherwise(execution, wanted)
 	}
-	wish.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
+	request.Audit = []domain.AuditRecord{audit.Execution(action, execution, by, audit.ByAPI)}
 	failpoint.Hit(failpoint.BeforeEndRequest)
-	if _, err := m.log.Commit(ctx, wish); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown)) {
+	if _, err := m.log.Commit(ctx, request); err != nil && (domain.CodeOf(err) != domain.CodeStale || errors.Is(err, store.ErrCommitUnknown)) {
 		return execution, err
 	}
 	failpoint.Hit(failpoint.AfterEndRequest)
@@ -171,7 +169,7 @@ func (m *Manager) end(
 	return execution, err
 }
 
-// EndedOtherwise is CodeExecutionEnded where an execution has ended with another status than the one that was asked for.
+// EndedOtherwise is CodeExecutionEnded if an execution has ended with another status than the requested one.
 func EndedOtherwise(execution domain.Execution, wanted domain.Status) error {
 	if execution.Status == wanted {
 		return nil
@@ -182,7 +180,7 @@ func EndedOtherwise(execution domain.Execution, wanted domain.Status) error {
 // endWait is how long awaitEnd waits at most.
 const endWait = 10 * time.Second
 
-// awaitEnd reads on until the terminal event, or until it has waited long enough, and reads the execution again.
+// awaitEnd follows the log until the terminal event, for at most endWait, and reads the execution again.
 func (m *Manager) awaitEnd(ctx context.Context, execution domain.Execution) (domain.Execution, error) {
 	follower, err := m.log.Follow(ctx, execution.ID, execution.LastSeq)
 	if err != nil {

@@ -13,30 +13,30 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepBatch is how many executions are found at once, and sweepLimit how many one replica removes in a minute: who shortens
-	// the time from for ever to a week has a million to remove, and clients to serve meanwhile.
+	// sweepBatch is how many executions are found at once, and sweepLimit how many one replica removes in a minute: if an operator
+	// shortens the time from for ever to a week, a million may be due, and clients must be served meanwhile.
 	sweepBatch = 50
 	sweepLimit = 1000
 	// deliveryBatch is how many deliveries to webhooks are removed in one transaction.
 	deliveryBatch = 500
 )
 
-// byRetention is whom the audit names for what nobody has deleted by hand.
+// byRetention is the actor in the audit if nobody has deleted an execution by hand.
 var byRetention = domain.Actor{Name: "retention"}
 
-// Expiring is what a [Sweeper] needs of the database.
+// Expiring is the part of the store that a [Sweeper] uses.
 type Expiring interface {
 	Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
-// Sweeper deletes executions that have ended and are not to be kept any longer, as DELETE would: the [Manager] of some replica removes
-// their rows. Each replica has a sweeper; where two find the same execution, the second finds it deleted.
+// Sweeper deletes executions that have ended and whose time is over, as DELETE would: the [Manager] of some replica removes their
+// rows. Each replica has a sweeper; if two find the same execution, the second finds it deleted.
 type Sweeper struct {
 	store   Expiring
 	log     *events.Log
-	keep    time.Duration // of executions that do not say for themselves; 0 = for ever
+	keep    time.Duration // of executions that have no time of their own; 0 = for ever
 	removed atomic.Int64
 }
 
@@ -48,7 +48,7 @@ func NewSweeper(s Expiring, log *events.Log, keep time.Duration) *Sweeper {
 // Removed counts the executions that this replica has deleted since its start.
 func (s *Sweeper) Removed() int64 { return s.removed.Load() }
 
-// Run removes what is due, at once and then each minute, until ctx ends.
+// Run deletes executions whose time is over, at once and then each minute, until ctx ends.
 func (s *Sweeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -88,7 +88,8 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	if s.keep == 0 {
 		return nil
 	}
-	// What webhooks were sent about executions is as old as they are. The dispatcher removes it after a month, whatever is set here.
+	// Deliveries to webhooks are as old as their executions. The webhooks' dispatcher removes them after a month, whatever is set
+	// here.
 	_, err := s.store.ForgetDeliveries(ctx, s.keep, deliveryBatch)
 	return err
 }

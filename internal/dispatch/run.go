@@ -46,10 +46,10 @@ func NewManager(config Config, s Store, log *events.Log) *Manager {
 	return m
 }
 
-// Run renews the lease and takes up executions that nobody drives, until ctx ends. It returns the error of the first
-// renewal, since a server that cannot write is not to serve.
+// Run renews the lease and acquires executions that nobody drives, until ctx ends. It returns the error of the first renewal,
+// since a server that cannot write must not serve.
 func (m *Manager) Run(ctx context.Context, ready func()) error {
-	defer m.leases.end(errStopped) // what was not drained is let go, unwritten
+	defer m.leases.end(errStopped) // sessions that were not drained end without a write
 	if err := m.beginLease(ctx); err != nil {
 		return err
 	}
@@ -62,11 +62,11 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// firstRenewals is how often that is tried.
+// firstRenewals is how often the first renewal is tried.
 const firstRenewals = 10
 
-// beginLease tries for longer than a renewal may take: a server that starts while the database is slow must not give up, be
-// started again and make it slower.
+// beginLease tries for longer than a renewal may take: a server that starts while the database is slow must not stop, be started
+// again and make the database slower.
 func (m *Manager) beginLease(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := m.renew(ctx)
@@ -82,7 +82,7 @@ func (m *Manager) beginLease(ctx context.Context) error {
 	}
 }
 
-// keepRenewing has a rhythm of its own: what taking up waits for must not cost the lease.
+// keepRenewing has a ticker of its own: acquiring may wait for the database, and must not cost the lease.
 func (m *Manager) keepRenewing(ctx context.Context) {
 	ticker := time.NewTicker(m.ttl / 3)
 	defer ticker.Stop()
@@ -100,8 +100,8 @@ func (m *Manager) keepRenewing(ctx context.Context) {
 	}
 }
 
-// renew counts from before the request was sent: when the answer took long, the lease is already that much shorter.
-// The margin is for a clock that runs slower than the database's.
+// renew counts from before the request was sent: if the answer takes long, the lease is already that much shorter. The margin is
+// for a clock that runs slower than the database's.
 func (m *Manager) renew(ctx context.Context) error {
 	m.leases.renewing.Lock()
 	defer m.leases.renewing.Unlock()
@@ -122,23 +122,23 @@ func (m *Manager) renew(ctx context.Context) error {
 	return nil
 }
 
-// slowCommit is how long a change may wait before the server counts as one that cannot write.
+// slowCommit is how long a change may wait before the server counts as unable to write.
 const slowCommit = 2 * time.Second
 
-// Writable tells whether the database takes in what is written: it answers every reading while a disk is full or slow, or a table is
-// locked. It is asked by anybody, so it writes nothing itself, and goes by what is written all the time: the newest renewal of
-// the lease is younger than half of it, no renewal or commit has just failed, and none waits for two seconds.
+// Writable tells whether the database takes writes: it still answers readings while a disk is full or slow, or a table is locked.
+// Anybody may ask, so Writable writes nothing itself. It goes by the writes of the server: the newest renewal of the lease is
+// younger than half of it, no renewal or commit has just failed, and none waits for two seconds.
 func (m *Manager) Writable() bool {
 	return m.leases.age() < m.ttl/2 && !m.leases.failing.Load() && !m.log.Failing() && m.log.Waiting() < slowCommit
 }
 
-// keepAcquiring looks at every tick, and when the bell rings.
+// keepAcquiring acquires at every tick, and after a notification.
 func (m *Manager) keepAcquiring(ctx context.Context) {
 	ticker := time.NewTicker(m.lookEvery)
 	defer ticker.Stop()
 	for tick := true; ; {
 		if err := m.acquire(ctx, tick); err != nil && ctx.Err() == nil {
-			slog.Warn("cannot take up executions", "error", err)
+			slog.Warn("cannot acquire executions", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -151,8 +151,8 @@ func (m *Manager) keepAcquiring(ctx context.Context) {
 	}
 }
 
-// acquire claims executions that nobody drives, to go on from where their logs end, and gives back what this replica
-// cannot drive. Between two ticks it looks only for what the bell may have rung for.
+// acquire acquires executions that nobody drives, to continue them from their logs, and releases those that this replica cannot
+// drive. Between two ticks it looks only for the reasons of a notification.
 func (m *Manager) acquire(ctx context.Context, tick bool) error {
 	ctx, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
@@ -176,8 +176,8 @@ func (m *Manager) acquire(ctx context.Context, tick bool) error {
 	return nil
 }
 
-// Drain lets go of all executions and returns when their sessions have left, or with the cause of ctx. New ones are
-// refused from its beginning on.
+// Drain ends all sessions, releases their executions and returns, or returns the cause of ctx. New executions are refused from its
+// beginning on.
 func (m *Manager) Drain(ctx context.Context) error {
 	m.mu.Lock()
 	if !m.isDraining() {
@@ -199,11 +199,12 @@ func (m *Manager) Drain(ctx context.Context) error {
 	}
 }
 
-// releaseWait is for how long a drain waits for what is being given back. A statement that hangs must not keep everything from the others.
+// releaseWait is how long a drain waits for a release that is under way. A statement that hangs must not keep all other executions
+// from the other replicas.
 const releaseWait = time.Second
 
-// releaseAll gives all back and tells the others, once nothing else is being given back: the row that such a statement still held, the
-// others passed over when they looked.
+// releaseAll releases everything and notifies the others, after any release that is under way: the others would pass over a row
+// that such a statement still holds.
 func (m *Manager) releaseAll(ctx context.Context) error {
 	late := time.NewTimer(releaseWait)
 	defer late.Stop()
@@ -220,7 +221,7 @@ func (m *Manager) releaseAll(ctx context.Context) error {
 		return err
 	}
 	if err := m.log.AnnounceRelease(ctx); err != nil {
-		slog.Warn("cannot tell the other replicas that this one has let go; they look each second", "error", err)
+		slog.Warn("cannot notify the other replicas of the release; they look each second", "error", err)
 	}
 	return nil
 }

@@ -35,11 +35,11 @@ type hooked struct {
 }
 
 func (h *hooked) ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error) {
-	wish, err := h.Store.ControlRequests(ctx, id)
+	requests, err := h.Store.ControlRequests(ctx, id)
 	if h.afterRequests != nil {
 		h.afterRequests()
 	}
-	return wish, err
+	return requests, err
 }
 func (h *hooked) Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error) {
 	r, err := h.Store.Rules(ctx, tenant, id)
@@ -98,7 +98,7 @@ func readCall(id string) domain.ToolCall {
 	return domain.ToolCall{ID: id, Tool: "read", Version: "1", Class: domain.ClassRead, Arguments: json.RawMessage(`{"path":"x"}`), Summary: "Read"}
 }
 
-// A wish to cancel that lands between the read of the wish and the read of the stir counter is lost.
+// A request to cancel that comes between the reading of the requests and the reading of the count of writes is not lost.
 func TestCancelIsNotLost(t *testing.T) {
 	h := &hooked{Store: storetest.SQLite(t)}
 	w := hookedWorld(t, h, 10*time.Second, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
@@ -120,7 +120,7 @@ func TestCancelIsNotLost(t *testing.T) {
 	h.afterRequests = once
 	w.decide(all[0], deny("no"))
 	if got := w.ended(id).Status; got != domain.StatusCancelled { // lost, it would wait for the other answer for ever
-		t.Errorf("after the committed wish the execution is %s", got)
+		t.Errorf("after the committed request the execution is %s", got)
 	}
 }
 
@@ -263,7 +263,7 @@ func TestLeaseEndStopsToolThoughCommitHangs(t *testing.T) {
 }
 
 // Taking up many executions must not starve the lease: it is renewed while none of their logs can be read to its end.
-func TestTakeUpDoesNotStarveTheLease(t *testing.T) {
+func TestRecoveriesDoNotStarveTheLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.SQLite(t)
 		first := newWorld(t, s, stuck[domain.StatusStreaming])
@@ -529,7 +529,7 @@ func TestCancelAtExpiryIsNotLost(t *testing.T) {
 		group.Wait()
 		for i, id := range ids {
 			if end := w.ended(id); end.Status != domain.StatusCancelled { // its agent goes on until it is told
-				t.Errorf("the wish to cancel execution %d was lost: %s", i, end.Status)
+				t.Errorf("the request to cancel execution %d was lost: %s", i, end.Status)
 			}
 		}
 	})

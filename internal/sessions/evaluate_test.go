@@ -210,10 +210,10 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 				sandbox.Kind = sessions.NoSandbox
 			}
 			w := newWorld(t, s, tries(registry, calls), func(c *dispatch.Config) { c.Sandbox = sandbox })
-			desk := approvals.NewService(s, w.log, registry)
-			desk.IsolateCommands(sandbox)
+			service := approvals.NewService(s, w.log, registry)
+			service.IsolateCommands(sandbox)
 			if sandbox.Kind == sessions.NoSandbox {
-				desk.RefuseCommands()
+				service.RefuseCommands()
 			}
 			wanted := request(func(r *domain.Request) { r.WorkingDirectory, r.Prompt = dir, dir }, change)
 			id := w.start(func(r *domain.Request) { *r = wanted })
@@ -221,7 +221,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 			for i, a := range calls {
 				for _, evaluation := range []approvals.Evaluation{{Request: wanted}, {Execution: id}} {
 					evaluation.Tenant, evaluation.Tool, evaluation.Arguments = tenant, a.tool, domain.Encode(a.arguments)
-					judgement, _, err := desk.Evaluate(t.Context(), evaluation)
+					judgement, _, err := service.Evaluate(t.Context(), evaluation)
 					if err != nil {
 						t.Fatal(a, err)
 					}
@@ -239,14 +239,14 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 func TestLinksAreFollowed(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Write{})}
-	desk := approvals.NewService(storetest.SQLite(t), nil, registry)
-	desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
+	service := approvals.NewService(storetest.SQLite(t), nil, registry)
+	service.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
 	for name, want := range map[string]domain.Verdict{
 		"secret/n": domain.Deny, "sl/n": domain.Deny, "file": domain.Deny, "docs/chain/n": domain.Deny, "docs/chain/new/n": domain.Deny, "absolute/n": domain.Deny,
 		"out/in/n": domain.Deny, "src/n": domain.Allow, "docs/way/n": domain.Allow, "round/n": domain.Allow, "out/n": domain.Allow, "loop/n": domain.Allow,
 	} {
 		for _, a := range []attempt{{"write", map[string]any{"path": name, "content": "x"}}, {"bash", map[string]any{"command": "echo x > " + name}}} {
-			judgement, _, err := desk.Evaluate(t.Context(), approvals.Evaluation{
+			judgement, _, err := service.Evaluate(t.Context(), approvals.Evaluation{
 				Tenant: tenant, Tool: a.tool, Arguments: domain.Encode(a.arguments),
 				Request: request(func(r *domain.Request) {
 					r.WorkingDirectory, r.SafeModeOff = dir, true

@@ -14,7 +14,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// A replica lost its lease, and its agent does not return. What others have driven meanwhile, and let go, it must not take up again and again
+// A replica lost its lease, and its agent does not return. What others have driven meanwhile, and released, it must not acquire again and again
 // only to give it back: nobody else would get it. When the agent has returned it may.
 func TestWhatIsStillLeavingIsForOthers(t *testing.T) {
 	h := &hooked{Store: storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t)}), shared: true}

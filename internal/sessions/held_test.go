@@ -44,7 +44,7 @@ func TestTheLastWordBeforeADrainIsKept(t *testing.T) {
 	})
 }
 
-// outage is a database that is away for a moment right after it has taken a wish to cancel.
+// outage is a database that is away for a moment right after it has taken a request to cancel.
 type outage struct {
 	*store.Store
 	out   atomic.Bool
@@ -75,8 +75,8 @@ func (a *outage) Commit(ctx context.Context, changes []store.Change) ([]store.Re
 	return outcomes, err
 }
 
-// A wish to cancel that was acknowledged before the turn ended goes first, also where the database is away for a moment.
-func TestAWishThatWasTakenGoesBeforeTheEnd(t *testing.T) {
+// A request to cancel that was acknowledged before the turn ended goes first, also where the database is away for a moment.
+func TestARequestThatWasTakenGoesBeforeTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &outage{Store: storetest.SQLite(t), speak: make(chan struct{})}
 		w := newWorldThrough(t, s, s.Store, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
@@ -98,7 +98,7 @@ func TestAWishThatWasTakenGoesBeforeTheEnd(t *testing.T) {
 
 // Nor is it lost where the execution is parked, be it that somebody writes in that moment.
 func TestTheLastWordBeforeParkingIsKept(t *testing.T) {
-	for name, stirs := range map[string]bool{"undisturbed": false, "stirred": true} {
+	for name, written := range map[string]bool{"undisturbed": false, "written to": true} {
 		t.Run(name, func(t *testing.T) {
 			storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 				var w *world
@@ -119,7 +119,7 @@ func TestTheLastWordBeforeParkingIsKept(t *testing.T) {
 					if err == nil {
 						return domain.StopEndTurn, turn.Say("m3", "done")
 					}
-					if stirs && times.Load() == 1 {
+					if written && times.Load() == 1 {
 						<-ready
 						_, _ = w.log.Commit(context.Background(), store.Change{Execution: id, Notify: true})
 					}

@@ -15,7 +15,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// slowJudge judges nothing before it is let go, and does not even hear that nobody waits for it any more.
+// slowJudge judges nothing before it is released, and does not even hear that nobody waits for it any more.
 type slowJudge struct {
 	asked chan struct{} // closes with the first call
 	goOn  chan struct{}
@@ -25,11 +25,11 @@ type slowJudge struct {
 func newSlowJudge(t *testing.T) *slowJudge {
 	t.Helper()
 	j := &slowJudge{asked: make(chan struct{}), goOn: make(chan struct{})}
-	t.Cleanup(j.letGo)
+	t.Cleanup(j.release)
 	return j
 }
 
-func (j *slowJudge) letGo() {
+func (j *slowJudge) release() {
 	select {
 	case <-j.goOn:
 	default:
@@ -85,7 +85,7 @@ func TestNobodyWaitsForAJudge(t *testing.T) {
 				})
 				<-judge.asked
 				end(w, id)
-				judge.letGo()
+				judge.release()
 			})
 		})
 	}
@@ -106,7 +106,7 @@ func TestWhatTakesAWhileIsJudgedAllTheSame(t *testing.T) {
 		if _, _, err := w.service.CreateRule(context.Background(), rule, "", "test"); err != nil {
 			t.Fatal(err)
 		}
-		judge.letGo()
+		judge.release()
 		var open []domain.Approval // date may have been judged by the rules of a moment ago, and the rule answers it then
 		w.follow(id, func(events.Frame) bool {
 			open, _ = s.ApprovalsOf(context.Background(), id)
@@ -129,7 +129,7 @@ func TestACallThatTookAWhileToJudgeChangesTheStatus(t *testing.T) {
 	id := w.start(trusting)
 	<-judge.asked
 	w.until(id, domain.ToolCallRequestedType)
-	time.AfterFunc(200*time.Millisecond, judge.letGo) // later than a session waits for a judgement
+	time.AfterFunc(200*time.Millisecond, judge.release) // later than a session waits for a judgement
 	w.becomes(id, domain.StatusExecutingTool, 1)
 	w.answers(id, "c1", "inserted")
 	w.ended(id)

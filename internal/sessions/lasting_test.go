@@ -92,16 +92,16 @@ func TestWhoApprovedALostCallIsOnRecord(t *testing.T) {
 func TestACallThatNobodyDecidedIsOnRecordAsTheServers(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		first := newWorld(t, s, uses("ls"))
-		cancelled, takenUp := first.start(), first.start()
+		cancelled, recovered := first.start(), first.start()
 		first.approvals(cancelled, 1)
 		first.cancel(cancelled)
-		first.approvals(takenUp, 1)
+		first.approvals(recovered, 1)
 		first.killed()
 
 		second := newWorld(t, s, waits)
-		second.becomes(takenUp, domain.StatusPendingToolApproval, 2)
-		second.cancel(takenUp)
-		for _, id := range []domain.ExecutionID{cancelled, takenUp} {
+		second.becomes(recovered, domain.StatusPendingToolApproval, 2)
+		second.cancel(recovered)
+		for _, id := range []domain.ExecutionID{cancelled, recovered} {
 			record := second.recordOf(id, "c1")
 			if record.Outcome != string(domain.OutcomeCancelled) || record.DecidedBy != string(approvals.ByServer) ||
 				record.Reason != "" || record.Channel != audit.BySession {

@@ -194,7 +194,7 @@ func TestAnIdleExecutionIsParked(t *testing.T) {
 	})
 }
 
-// What an external agent asks lives in its process: that is not let go of.
+// What an external agent asks lives in its process: it is not parked.
 func TestAnExternalAgentThatAsksKeepsItsProcess(t *testing.T) {
 	external := &sessionstest.External{Opened: make(chan domain.Opening, 9), Script: asking}
 	w := newWorld(t, storetest.SQLite(t), nil, externally(external), parks)
@@ -219,7 +219,7 @@ func TestAnIdleExternalAgentIsLetGo(t *testing.T) {
 	w.becomes(id, domain.StatusIdle, 2)
 	w.parked(id)
 	if <-external.Opened; (<-external.Opened).AgentSession != "session-1" {
-		t.Error("its session was not taken up")
+		t.Error("its session was not loaded")
 	}
 }
 

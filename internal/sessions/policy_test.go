@@ -66,8 +66,8 @@ func approvalFor(t *testing.T, all []domain.Approval, command string) domain.App
 	return domain.Approval{}
 }
 
-// TestAlwaysReleasesTheSiblings: who says always to one git log is not asked about the next one that is open already.
-func TestAlwaysReleasesTheSiblings(t *testing.T) {
+// TestAlwaysAnswersOpenQuestions: who says always to one git log is not asked about the next one that is open already.
+func TestAlwaysAnswersOpenQuestions(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, uses("git log -1", "git log -2", "git status"))
 		id := w.start()
@@ -97,7 +97,7 @@ func TestAlwaysReleasesTheSiblings(t *testing.T) {
 	})
 }
 
-func TestARememberedNoRefusesTheSiblings(t *testing.T) {
+func TestARememberedNoAnswersOpenQuestions(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, uses("git log a", "git log b"))
 		id := w.start()

@@ -65,8 +65,8 @@ func TestAnyOrderOfEvents(t *testing.T) {
 func (w *world) meddle(random *rand.Rand, ids []domain.ExecutionID) {
 	w.t.Helper()
 	if random.IntN(6) == 0 {
-		wish := store.Change{Execution: ids[random.IntN(len(ids))], Cancel: &store.CancelRequest{By: alice}}
-		_, _ = w.log.Commit(context.Background(), wish) // it may have ended
+		request := store.Change{Execution: ids[random.IntN(len(ids))], Cancel: &store.CancelRequest{By: alice}}
+		_, _ = w.log.Commit(context.Background(), request) // it may have ended
 	}
 	page, err := w.store.Approvals(context.Background(), tenant, store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}, Limit: 100})
 	if err != nil {

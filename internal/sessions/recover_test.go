@@ -220,8 +220,8 @@ func TestStaleDriverWritesNothing(t *testing.T) {
 	})
 }
 
-// takenUp waits until the execution was taken up n times.
-func (w *world) takenUp(id domain.ExecutionID, n int) {
+// acquired waits until the execution was acquired n times.
+func (w *world) acquired(id domain.ExecutionID, n int) {
 	w.t.Helper()
 	for deadline := time.Now().Add(w.patience); ; time.Sleep(time.Millisecond) {
 		head, err := w.store.Head(context.Background(), id)
@@ -232,7 +232,7 @@ func (w *world) takenUp(id domain.ExecutionID, n int) {
 			return
 		}
 		if time.Now().After(deadline) {
-			w.t.Fatalf("taken up %d times of %d", head.Epoch-1, n)
+			w.t.Fatalf("acquired %d times of %d", head.Epoch-1, n)
 		}
 	}
 }
@@ -243,8 +243,8 @@ func TestCancelSurvivesAKill(t *testing.T) {
 	id := first.start()
 	first.reach(id, domain.StatusWaiting)
 	first.killed()
-	wish := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: "late", By: alice}}
-	if _, err := s.Commit(context.Background(), []store.Change{wish}); err != nil {
+	request := store.Change{Execution: id, Cancel: &store.CancelRequest{Reason: "late", By: alice}}
+	if _, err := s.Commit(context.Background(), []store.Change{request}); err != nil {
 		t.Fatal(err)
 	}
 	second := newWorld(t, s, stuck[domain.StatusWaiting])

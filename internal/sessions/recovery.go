@@ -113,7 +113,7 @@ func (r *recovery) processLost() string {
 	return ""
 }
 
-const cannotLoad = "The agent cannot take up a session of an earlier process."
+const cannotLoad = "The agent cannot load a session of an earlier process."
 
 // exhausted tells whether the execution was recovered too often without progress. An execution that waits for somebody was not:
 // before they answer nobody can get any further, and the question must not be lost.

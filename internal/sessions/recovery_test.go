@@ -89,7 +89,7 @@ func TestTheEleventhRecoveryOfAnExternalAgent(t *testing.T) {
 	}
 }
 
-// TestDrainsAreNoRecoveries: what is let go of in good order is gone on with at once, however often.
+// TestDrainsAreNoRecoveries: an execution that was released in good order continues at once, however often.
 func TestDrainsAreNoRecoveries(t *testing.T) {
 	s := storetest.SQLite(t)
 	var well atomic.Bool
@@ -117,7 +117,7 @@ func TestIdleIsNotRecoveredInVain(t *testing.T) {
 		for n := range 12 {
 			w.killed()
 			w, _ = abroad(t, s, echo)
-			w.takenUp(id, n+1)
+			w.acquired(id, n+1)
 			for deadline := time.Now().Add(w.patience); w.execution(id).Recovery > 0; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d recoveries", w.execution(id).Recovery)

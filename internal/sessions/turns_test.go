@@ -391,7 +391,7 @@ func TestRestartsWhileIdleAreNoFailedRecoveries(t *testing.T) {
 	w.close(id)
 }
 
-// What a turn holds is let go with the turn, and not only with the execution.
+// The resources of a turn are released with the turn, and not only with the execution.
 func TestTheContextOfATurnEndsWithIt(t *testing.T) {
 	contexts := make(chan context.Context, 2)
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

@@ -165,7 +165,7 @@ func TestALostCallRunsOnceMoreByAnotherYes(t *testing.T) {
 	})
 }
 
-// TestDecidedWhileNobodyDrivesALostCall: neither the wish nor the yes is lost, and the first yes is not taken for it.
+// TestDecidedWhileNobodyDrivesALostCall: neither the retry nor the yes is lost, and the first yes is not taken for it.
 func TestDecidedWhileNobodyDrivesALostCall(t *testing.T) {
 	s := storetest.SQLite(t)
 	w, id, question, starts := lose(t, s)

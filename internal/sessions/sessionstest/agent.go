@@ -55,7 +55,7 @@ func Open(script Script) func(context.Context, domain.Opening) (domain.Agent, er
 // External plays a script as an agent that is a process of its own and keeps its own sessions.
 type External struct {
 	Script  Script
-	Forgets bool  // it cannot take a session up again
+	Forgets bool  // it cannot load a session again
 	Refuses error // of the next opening that names an earlier session
 	Opened  chan domain.Opening
 }
