@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -108,18 +109,30 @@ func TestCallsThatCannotRun(t *testing.T) {
 	}
 }
 
+// TestTooManyCalls: those beyond the limit fail, and all results come back in the order of the calls.
 func TestTooManyCalls(t *testing.T) {
 	var parts []string
 	for i := range 40 {
-		parts = append(parts, callsBash(i, "x"))
+		parts = append(parts, callsBash(i, strconv.Itoa(i)))
 	}
 	v := &vendor{replies: []reply{streams(append(parts, ends("tool_calls"), done)...), saysOnly("ok")}}
-	host := &hosttest.Host{Command: prints("")}
+	host := &hosttest.Host{Command: echoes}
 	if _, err := ask(t, v, host); err != nil {
 		t.Fatal(err)
 	}
 	want(t, "ran", strings.Count(outcomes(host), "succeeded"), 32)
 	want(t, "failed", strings.Count(outcomes(host), "failed:invalidArguments"), 8)
+	messages := v.requests()[1].body.Messages
+	ids := map[string]bool{}
+	for i, call := range messages[2].ToolCalls {
+		result := messages[3+i]
+		want(t, "result's call", result.ToolCallID, call.ID)
+		if i < 32 {
+			want(t, "result", result.Content, fmt.Sprintf("ran %d", i))
+		}
+		ids[call.ID] = true
+	}
+	want(t, "different ids", len(ids), 40)
 }
 
 func TestAWalkInOrder(t *testing.T) {

@@ -41,31 +41,22 @@ type asked struct {
 }
 
 type chatRequest struct {
-	Model    string `json:"model"`
-	Stream   bool   `json:"stream"`
+	Model    string
 	Messages []struct {
-		Role       string `json:"role"`
-		Content    string `json:"content"`
-		ToolCallID string `json:"tool_call_id"`
-		ToolCalls  []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string `json:"name"`
-				Arguments string `json:"arguments"`
-			} `json:"function"`
+		Role, Content string
+		ToolCallID    string `json:"tool_call_id"`
+		ToolCalls     []struct {
+			ID       string
+			Function struct{ Name, Arguments string }
 		} `json:"tool_calls"`
-	} `json:"messages"`
+	}
 	Tools []struct {
-		Type     string `json:"type"`
+		Type     string
 		Function struct {
-			Name        string          `json:"name"`
-			Description string          `json:"description"`
-			Parameters  json.RawMessage `json:"parameters"`
-		} `json:"function"`
-	} `json:"tools"`
-	StreamOptions struct {
-		IncludeUsage bool `json:"include_usage"`
-	} `json:"stream_options"`
+			Name, Description string
+			Parameters        json.RawMessage
+		}
+	}
 }
 
 func (v *vendor) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -110,7 +101,7 @@ func streams(parts ...string) reply {
 func events(parts ...string) string {
 	var body strings.Builder
 	for _, part := range parts {
-		if strings.HasPrefix(part, ":") || strings.HasPrefix(part, "event:") || strings.HasPrefix(part, "data:") {
+		if strings.HasPrefix(part, "event:") || strings.HasPrefix(part, "data:") {
 			body.WriteString(part)
 			continue
 		}

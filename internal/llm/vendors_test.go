@@ -3,10 +3,8 @@ package llm_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -41,7 +39,6 @@ func TestVendors(t *testing.T) {
 			stop: "endTurn", retries: 3},
 		{name: "nothing, after many attempts", replies: []reply{answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), answers(500, nil, ""), streams(ends("stop"), done)},
 			stop: "endTurn", retries: 5},
-		{name: "token limit", replies: []reply{streams(says("Hi"), ends("length"), done)}, text: "Hi", stop: "maxTokens"},
 		{name: "token limit within a call", replies: []reply{streams(callsBash(0, "rm -rf build"), ends("length"), done)}, stop: "maxTokens"},
 		{name: "refusal", replies: []reply{streams(delta(`{"refusal":"I will not."}`), ends("stop"), done)}, text: "I will not.", stop: "refusal"},
 		{name: "missing index", replies: []reply{streams(
@@ -76,7 +73,6 @@ func TestVendors(t *testing.T) {
 		}, text: "ab", stop: "endTurn"},
 		{name: "calls but the reason is stop", replies: []reply{streams(callsBash(0, "a"), ends("stop"), done), saysOnly("ok")},
 			calls: []string{`bash {"command":"a"}`}, text: "ok", stop: "endTurn"},
-		{name: "CRLF and other fields", replies: []reply{streams("event: x\r\n", "data: "+says("a")+"\r\n\r\n", "data:"+ends("stop")+"\r\n\r\n", "data: [DONE]\r\n\r\n")}, text: "a", stop: "endTurn"},
 		{name: "a second choice", replies: []reply{streams(`{"choices":[{"index":1,"delta":{"content":"no"}},{"index":0,"delta":{"content":"yes"}}]}`, ends("stop"), done)}, text: "yes", stop: "endTurn"},
 		{name: "reasoning_content", replies: []reply{streams(delta(`{"reasoning_content":"Hm"}`), delta(`{"reasoning_content":"m."}`), says("Yes"), ends("stop"), done)},
 			thought: "Hmm.", text: "Yes", stop: "endTurn"},
@@ -99,19 +95,10 @@ func TestVendors(t *testing.T) {
 		{name: "cut short in a call, then well", replies: []reply{
 			streams(says("par"), calls(`{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"command\":\"x\"}"}}`)), saysOnly("ok"),
 		}, text: "parok", stop: "endTurn", retries: 1},
-		{name: "cut short before anything", replies: []reply{streams(), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "only [DONE]", replies: []reply{streams(done), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
-		{name: "broken JSON", replies: []reply{streams(says("a"), `{"choices":[`), saysOnly("ok")}, text: "aok", stop: "endTurn", retries: 1},
-		{name: "429 with Retry-After", replies: []reply{answers(429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down"}}`), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "empty account", replies: []reply{answers(429, nil, `{"error":{"message":"quota","code":"insufficient_quota"}}`)}, code: domain.CodeQuotaExceeded, says: "quota"},
 		{name: "payment is wanted", replies: []reply{answers(402, nil, "")}, code: domain.CodeQuotaExceeded, says: "nothing left"},
 		{name: "empty account, in the stream", replies: []reply{streams(`{"error":{"message":"quota","code":"insufficient_quota"}}`)}, code: domain.CodeQuotaExceeded, says: "quota"},
-		{name: "500 then well", replies: []reply{answers(500, nil, ""), answers(503, nil, ""), answers(529, nil, ""), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 3},
-		{name: "500 for ever", replies: []reply{answers(500, nil, `{"error":{"message":"oh"}}`)}, code: domain.CodeModelFailed, says: "answered 500: oh", retries: forAnHour},
-		{name: "401", replies: []reply{answers(401, nil, `{"error":{"message":"Incorrect API key provided: `+testKey+`"}}`)}, code: domain.CodeModelUnauthorized, says: "does not accept the key"},
-		{name: "404", replies: []reply{answers(404, nil, `{"error":{"message":"model 'x' not found"}}`)}, code: domain.CodeModelFailed, says: "answered 404: model 'x' not found"},
-		{name: "HTML with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html; charset=utf-8"}}, "<html>Log in</html>")}, code: domain.CodeModelFailed, says: "did not send a stream", retries: forAnHour},
-		{name: "HTML with 200, then well", replies: []reply{answers(200, http.Header{"Content-Type": {"text/html"}}, "<html>Wait</html>"), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
 		{name: "JSON with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, `{"error":"no such model"}`)}, code: domain.CodeModelFailed, says: "no such model", retries: forAnHour},
 		{name: "too long, told with 200", replies: []reply{answers(200, http.Header{"Content-Type": {"application/json"}}, tooLong)}, code: domain.CodeContextOverflow},
 		{name: "a flood of calls", replies: []reply{flood(201), saysOnly("ok")}, text: "ok", stop: "endTurn", retries: 1},
@@ -214,21 +201,6 @@ func checkError(t *testing.T, err error, code domain.Code, part string) {
 	}
 }
 
-// TestThinkTagsSplitAnywhere cuts one answer at every byte into two chunks.
-func TestThinkTagsSplitAnywhere(t *testing.T) {
-	const whole = "\n<think>Is 1 < 2? </thin Yes.</think>\n\nIt <b>is</b>."
-	for cut := range len(whole) + 1 {
-		host := &hosttest.Host{}
-		v := &vendor{replies: []reply{streams(says(whole[:cut]), says(whole[cut:]), ends("stop"), done)}}
-		if _, err := ask(t, v, host); err != nil {
-			t.Fatal(err)
-		}
-		if host.Thought() != "Is 1 < 2? </thin Yes." || host.Text() != "It <b>is</b>." {
-			t.Errorf("cut at %d: thought %q, text %q", cut, host.Thought(), host.Text())
-		}
-	}
-}
-
 func TestUsage(t *testing.T) {
 	number := func(n int64) *int64 { return &n }
 	const full = `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":120,` +
@@ -238,17 +210,10 @@ func TestUsage(t *testing.T) {
 		replies []reply
 		want    []domain.Usage
 	}{
-		{"missing", []reply{saysOnly("ok")}, nil},
 		{"null", []reply{streams(says("ok"), `{"choices":[],"usage":null}`, ends("stop"), done)}, nil},
-		{"present", []reply{streams(says("ok"), ends("stop"), full, done)}, []domain.Usage{{
-			InputTokens: number(110), OutputTokens: number(20), TotalTokens: number(120), ReasoningTokens: number(5),
-			CacheReadTokens: number(0), ContextUsed: number(120), ContextSize: number(1000),
-		}}},
 		{"in part", []reply{streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"completion_tokens":7}}`, done)}, []domain.Usage{{
 			InputTokens: number(10), OutputTokens: number(7), ContextSize: number(1000),
 		}}},
-		{"nonsense", []reply{streams(says("ok"), ends("stop"), `{"choices":[],"usage":{"prompt_tokens":9000000000000000000,"completion_tokens":-5,"total_tokens":7}}`, done)},
-			[]domain.Usage{{InputTokens: number(10), TotalTokens: number(7), ContextSize: number(1000)}}},
 		{"an empty answer is paid for as well", []reply{
 			streams(ends("stop"), `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":0}}`, done), saysOnly("ok"),
 		}, []domain.Usage{{InputTokens: number(110), OutputTokens: number(0), ContextSize: number(1000)}}},
@@ -356,11 +321,8 @@ func TestInterruptedAnswerIsClosedAndNotRemembered(t *testing.T) {
 	want(t, "last text", conversation.LastText(), "end")
 }
 
+// TestRequestIsComplete: all that the operator says of a model arrives, and a schema is handed on as it is written, for the vendor to read.
 func TestRequestIsComplete(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "sk-of-another-account")
-	t.Setenv("OPENAI_BASE_URL", "http://another.test/")
-	t.Setenv("OPENAI_ORG_ID", "another")
-	t.Setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer sk-of-another-account")
 	v := &vendor{replies: []reply{saysOnly("ok")}}
 	if _, err := ask(t, v, &hosttest.Host{}); err != nil {
 		t.Fatal(err)
@@ -369,17 +331,7 @@ func TestRequestIsComplete(t *testing.T) {
 	want(t, "address", got.url, "http://vendor.test/prefix/v1/chat/completions")
 	want(t, "key", got.key, "Bearer "+testKey)
 	want(t, "model", got.body.Model, "vendor-model")
-	want(t, "stream", got.body.Stream && got.body.StreamOptions.IncludeUsage, true)
-	want(t, "roles", got.body.Messages[0].Role+" "+got.body.Messages[1].Role, "system user")
-}
-
-// TestToolsAreSentWithTheirSchemas: a schema is handed on as it is written, for the vendor to read.
-func TestToolsAreSentWithTheirSchemas(t *testing.T) {
-	v := &vendor{replies: []reply{saysOnly("ok")}}
-	if _, err := ask(t, v, &hosttest.Host{}); err != nil {
-		t.Fatal(err)
-	}
-	sent, definition := v.requests()[0].body.Tools[0], tools.Bash{}.Definition()
+	sent, definition := got.body.Tools[0], tools.Bash{}.Definition()
 	want(t, "type", sent.Type, "function")
 	want(t, "name", sent.Function.Name, definition.Name)
 	want(t, "description", sent.Function.Description, definition.Description)
@@ -388,29 +340,6 @@ func TestToolsAreSentWithTheirSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(t, "parameters", string(sent.Function.Parameters), schema.String())
-}
-
-func TestManyParallelCallsKeepTheirOrder(t *testing.T) {
-	var parts []string
-	for i := range 20 {
-		parts = append(parts, callsBash(i, strconv.Itoa(i)))
-	}
-	v := &vendor{replies: []reply{streams(append(parts, ends("tool_calls"), done)...), saysOnly("ok")}}
-	host := &hosttest.Host{Command: echoes}
-	if _, err := ask(t, v, host); err != nil {
-		t.Fatal(err)
-	}
-	messages := v.requests()[1].body.Messages
-	assistant := messages[2]
-	want(t, "calls", len(assistant.ToolCalls), 20)
-	ids := map[string]bool{}
-	for i, call := range assistant.ToolCalls {
-		result := messages[3+i]
-		want(t, "result's call", result.ToolCallID, call.ID)
-		want(t, "result", result.Content, fmt.Sprintf("ran %d", i))
-		ids[call.ID] = true
-	}
-	want(t, "different ids", len(ids), 20)
 }
 
 // TestANameThatNoVendorTakesGoesBackMended: OpenAI answers 400 to a conversation with one, and would from then on.

@@ -66,6 +66,11 @@ func wire(pieces ...providertest.Piece) string {
 
 func readSent(t *testing.T, body []byte) providertest.Conversation {
 	var sent struct {
+		Model         string
+		Stream        bool
+		StreamOptions struct {
+			IncludeUsage bool `json:"include_usage"`
+		} `json:"stream_options"`
 		Messages []struct {
 			Role, Content string
 			ToolCallID    string `json:"tool_call_id"`
@@ -77,6 +82,9 @@ func readSent(t *testing.T, body []byte) providertest.Conversation {
 		Tools []struct{ Function struct{ Name string } }
 	}
 	providertest.Decode(t, body, &sent)
+	if sent.Model != providertest.ModelName || !sent.Stream || !sent.StreamOptions.IncludeUsage {
+		t.Errorf("sent %+v", sent)
+	}
 	var got providertest.Conversation
 	for _, m := range sent.Messages {
 		switch {

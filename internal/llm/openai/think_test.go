@@ -44,6 +44,7 @@ func TestThinkSplitter(t *testing.T) {
 		{"<think></think>x", "x", ""},
 		{"<think>a<</</think>x", "x", "a<</"},
 		{"</think>x", "</think>x", ""},
+		{"\n<think>Is 1 < 2? </thin Yes.</think>\n\nIt <b>is</b>.", "\n\n\nIt <b>is</b>.", "Is 1 < 2? </thin Yes."},
 	}
 	for _, test := range tests {
 		for cut := range len(test.in) + 1 {
