@@ -48,21 +48,6 @@ func TestErrorsPointAtTheirTemplate(t *testing.T) {
 	}
 }
 
-func TestWhatATemplateUses(t *testing.T) {
-	const variables = `{"doc": {"named": {"x": {"output": {"rows": [1]}}}}, "rows": [{"id": 1}], "a": 1, "b": {"c": 2}}`
-	all, err := NewRenderer().Render(t.Context(), tenant, json.RawMessage(variables),
-		Template{Source: `{{ doc.named['x'].output.rows[0] }}{% for r in rows %}{{ r.id }}{% endfor %}`},
-		Template{Source: `${b.c} ${a}`, Syntax: Dollar}, Template{Source: `nothing`})
-	want := []Rendered{
-		{Text: "11", Usage: Usage{Variables: []string{"doc", "rows"}, Paths: []string{"doc.named['x'].output.rows[0]", "rows"}}},
-		{Text: "2 1", Usage: Usage{Variables: []string{"a", "b"}, Paths: []string{"a", "b.c"}}},
-		{Text: "nothing", Usage: Usage{Variables: []string{}, Paths: []string{}}},
-	}
-	if diff := cmp.Diff(want, all); err != nil || diff != "" {
-		t.Errorf("%v\n%s", err, diff)
-	}
-}
-
 func TestWhatIsTooLargeIsRefused(t *testing.T) {
 	renderer := NewRenderer()
 	for title, templates := range map[string][]Template{
