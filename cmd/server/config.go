@@ -114,31 +114,16 @@ func (c Config) validate() error {
 		return usagef("SIGNOFF_SANDBOX is auto, bubblewrap, namespaces or off, not %q", c.Sandbox)
 	case !slices.Contains([]string{"auto", "text", "json"}, c.LogFormat):
 		return usagef("SIGNOFF_LOG_FORMAT is auto, text or json, not %q", c.LogFormat)
-	case c.DrainSeconds < 1 || c.DrainSeconds > 3600:
-		return usagef("SIGNOFF_DRAIN_SECONDS is 1 to 3600, not %d", c.DrainSeconds)
-	case c.DrainDelaySeconds < 0 || c.DrainDelaySeconds > 3600:
-		return usagef("SIGNOFF_DRAIN_DELAY_SECONDS is 0 to 3600, not %d", c.DrainDelaySeconds)
-	case c.LeaseSeconds < 1 || c.LeaseSeconds > 300:
-		return usagef("SIGNOFF_LEASE_SECONDS is 1 to 300, not %d", c.LeaseSeconds)
 	case c.MaxStreams < 1:
 		return usagef("SIGNOFF_MAX_STREAMS is at least 1, not %d", c.MaxStreams)
 	}
-	if err := c.validateLoad(); err != nil {
-		return err
-	}
-	if err := validateAddr(c.Addr); err != nil {
-		return err
-	}
-	_, err := c.logLevel()
-	return err
-}
-
-// validateLoad checks the limits of executions and their retention.
-func (c Config) validateLoad() error {
 	for _, s := range []struct {
 		name               string
 		value, least, most int
 	}{
+		{"DRAIN_SECONDS", c.DrainSeconds, 1, 3600},
+		{"DRAIN_DELAY_SECONDS", c.DrainDelaySeconds, 0, 3600},
+		{"LEASE_SECONDS", c.LeaseSeconds, 1, 300},
 		{"PARK_SECONDS", c.ParkSeconds, 1, 86_400},
 		{"MAX_LIVE", c.MaxLive, 1, 100_000},
 		{"MAX_LIVE_PER_TENANT", c.MaxLivePerTenant, 0, 100_000},
@@ -152,7 +137,11 @@ func (c Config) validateLoad() error {
 			return usagef("%s_%s is %d to %d, not %d", prefix, s.name, s.least, s.most, s.value)
 		}
 	}
-	return nil
+	if err := validateAddr(c.Addr); err != nil {
+		return err
+	}
+	_, err := c.logLevel()
+	return err
 }
 
 func (c Config) logLevel() (level slog.Level, err error) {

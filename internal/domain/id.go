@@ -12,11 +12,3 @@ func ParseExecutionID(text string) (ExecutionID, error) {
 	}
 	return ExecutionID(text), nil
 }
-
-// ParseApprovalID reads the id of an approval, as [ParseExecutionID] does.
-func ParseApprovalID(text string) (ApprovalID, error) {
-	if !uuidText.MatchString(text) {
-		return "", Errorf(CodeNotFound, "There is no such approval.")
-	}
-	return ApprovalID(text), nil
-}

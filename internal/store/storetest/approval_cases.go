@@ -31,8 +31,7 @@ func oneDecisionWins(w *world) {
 		}
 		w.refused(result.Err, domain.CodeStale)
 	}
-	got, err := w.s.Approval(w.ctx, tenant, a)
-	w.must(err)
+	got := ok(w.s.Approval(w.ctx, tenant, a))(w)
 	if got.Decision == nil || got.Decision.By.KeyID != fmt.Sprint(winner) {
 		w.Errorf("%d won, the row says %+v", winner, got.Decision)
 	}
@@ -72,8 +71,7 @@ func expiry(w *world) {
 			w.Fatal("an approval does not become due")
 		}
 	}
-	got, err := w.s.Approval(w.ctx, tenant, soon)
-	w.must(err)
+	got := ok(w.s.Approval(w.ctx, tenant, soon))(w)
 	if got.Status != domain.ApprovalExpired || got.Decision != nil || got.Resolved.Before(*got.Expires) {
 		w.Errorf("%+v", got)
 	}

@@ -18,8 +18,7 @@ func (w *world) clientCall(id domain.ExecutionID, call string, ttl time.Duration
 	c := domain.ClientCall{Execution: id, ToolCallID: call, Tool: "insert_blocks", Arguments: json.RawMessage(`{ "at": "<1>" }`),
 		State: domain.ClientCallWaiting, Asked: now()}
 	if ttl != 0 {
-		expires, err := w.s.Now(w.ctx)
-		w.must(err)
+		expires := ok(w.s.Now(w.ctx))(w)
 		expires = expires.Add(ttl)
 		c.Expires = &expires
 	}
@@ -48,8 +47,7 @@ func closedClient(id domain.ExecutionID, call string, to domain.ClientCallState)
 // clientCalls reads the calls with the ids; without ids those that wait.
 func (w *world) clientCalls(id domain.ExecutionID, ids ...string) []domain.ClientCall {
 	w.Helper()
-	calls, err := w.s.ClientCalls(w.ctx, id, ids...)
-	w.must(err)
+	calls := ok(w.s.ClientCalls(w.ctx, id, ids...))(w)
 	return calls
 }
 
@@ -91,8 +89,7 @@ func clientCallRoundTrip(w *world) {
 	if diff := cmp.Diff(want, w.clientCalls(id, "a", "b", "\xff\x00", "unknown")); diff != "" {
 		w.Error("answered: ", diff)
 	}
-	head, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	head := ok(w.s.Head(w.ctx, id))(w)
 	if head.ForeignWrites != 2 || head.LastSeq != 2 {
 		w.Errorf("the driver does not hear of two answers: %+v", head)
 	}
@@ -159,8 +156,7 @@ func answersAgain(w *world) {
 	}
 	check := func() {
 		w.Helper()
-		head, err := w.s.Head(w.ctx, id)
-		w.must(err)
+		head := ok(w.s.Head(w.ctx, id))(w)
 		w.untouched(id, func() {
 			again := answered(id, "a", "out\xff", "")
 			again.AnswerClient.Answer.By = domain.Actor{KeyID: "another"}
@@ -199,8 +195,7 @@ func answersInABatch(w *world) {
 	}
 	batch[2].AnswerClient.ToolCallID = "unknown"
 	batch[3] = said(ids[3], 1, 2)
-	results, err := w.s.Commit(w.ctx, batch)
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, batch))(w)
 	want := []int64{2, 2, 0, 4}
 	for i, result := range results {
 		if result.LastSeq != want[i] || (result.Err != nil) != (i == 2) || (result.Tenant == tenant) != (i != 2) || result.Repeated != (i == 1) {

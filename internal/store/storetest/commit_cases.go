@@ -27,8 +27,7 @@ func roundTrip(w *world) {
 	w.accepted(create)
 
 	want.LastSeq, want.Updated = 1, want.Created
-	got, err := w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
+	got := ok(w.s.Execution(w.ctx, tenant, id))(w)
 	if diff := cmp.Diff(want, got); diff != "" {
 		w.Error("the execution: ", diff)
 	}
@@ -53,8 +52,7 @@ func roundTrip(w *world) {
 	step.Ask = []domain.Approval{a}
 	step.Update = &store.Update{Status: domain.StatusWaiting, Turn: 1, Rounds: 2, Usage: &domain.Usage{InputTokens: &tokens}}
 	w.accepted(step)
-	gotApproval, err := w.s.Approval(w.ctx, tenant, a.ID)
-	w.must(err)
+	gotApproval := ok(w.s.Approval(w.ctx, tenant, a.ID))(w)
 	if diff := cmp.Diff(a, gotApproval); diff != "" {
 		w.Error("the approval: ", diff)
 	}
@@ -68,8 +66,7 @@ func roundTrip(w *world) {
 	rule.Approval = a.ID
 	decided.Remember = []domain.PermissionRule{rule}
 	w.accepted(decided)
-	gotApproval, err = w.s.Approval(w.ctx, tenant, a.ID)
-	w.must(err)
+	gotApproval = ok(w.s.Approval(w.ctx, tenant, a.ID))(w)
 	if gotApproval.Resolved == nil {
 		w.Fatal("the approval has no time of its decision")
 	}
@@ -77,15 +74,13 @@ func roundTrip(w *world) {
 	if diff := cmp.Diff(a, gotApproval); diff != "" {
 		w.Error("the decided approval: ", diff)
 	}
-	rules, err := w.s.Rules(w.ctx, tenant, id)
-	w.must(err)
+	rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
 	if diff := cmp.Diff([]domain.PermissionRule{rule}, rules); diff != "" {
 		w.Error("the rule: ", diff)
 	}
 
 	w.accepted(ending(id, 1))
-	got, err = w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
+	got = ok(w.s.Execution(w.ctx, tenant, id))(w)
 	if got.Ended == nil || got.Output == nil || got.Output.Text != "done" || got.Status != domain.StatusCompleted ||
 		got.Turn != 1 || got.Rounds != 2 || *got.Usage.InputTokens != 7 || got.LastSeq != 5 {
 		w.Errorf("the ended execution: %+v", got)
@@ -108,8 +103,7 @@ func updateOnlyWhatIsNamed(w *world) {
 	w.accepted(store.Change{Execution: id, Epoch: 1, Update: &store.Update{Turn: 1, Rounds: 3, Usage: &domain.Usage{InputTokens: &in}}})
 	check := func(status domain.Status, turn, rounds int) {
 		w.Helper()
-		e, err := w.s.Execution(w.ctx, tenant, id)
-		w.must(err)
+		e := ok(w.s.Execution(w.ctx, tenant, id))(w)
 		if e.Status != status || e.Turn != turn || e.Rounds != rounds || e.Usage.InputTokens == nil || e.Ended != nil || e.LastSeq != 1 {
 			w.Fatalf("%+v", e)
 		}
@@ -130,10 +124,8 @@ func agentSession(w *world) {
 	w.accepted(c)
 	check := func(want string) {
 		w.Helper()
-		e, err := w.s.Execution(w.ctx, tenant, c.Execution)
-		w.must(err)
-		page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Agent: "codex"})
-		w.must(err)
+		e := ok(w.s.Execution(w.ctx, tenant, c.Execution))(w)
+		page := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Agent: "codex"}))(w)
 		if len(page.Items) != 1 || e.AgentSession != want || page.Items[0].AgentSession != want {
 			w.Errorf("%q, %+v, want %q", e.AgentSession, page.Items, want)
 		}
@@ -242,8 +234,7 @@ func readerSeesNoHole(w *world) {
 func staleEpoch(w *world) {
 	id := w.create()
 	w.heartbeat("two")
-	claimed, err := w.s.Acquire(w.ctx, "two", 10)
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 10))(w)
 	if len(claimed) != 1 || claimed[0].Epoch != 2 {
 		w.Fatalf("claimed %+v", claimed)
 	}
@@ -272,8 +263,7 @@ func foreignWrites(w *world) {
 		bell  int64
 	}{{1, 0}, {0, 1}, {1, 1}, {0, 2}} {
 		w.accepted(said(id, step.epoch, 1))
-		head, err := w.s.Head(w.ctx, id)
-		w.must(err)
+		head := ok(w.s.Head(w.ctx, id))(w)
 		if head.ForeignWrites != step.bell {
 			w.Fatalf("after a change under epoch %d the bell is %d, want %d", step.epoch, head.ForeignWrites, step.bell)
 		}
@@ -281,8 +271,7 @@ func foreignWrites(w *world) {
 	if seq := w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}}); seq != 5 {
 		w.Errorf("a change without events says the head is %d", seq)
 	}
-	before, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	before := ok(w.s.Head(w.ctx, id))(w)
 	w.accepted(store.Change{Execution: id, Notify: true})
 	before.ForeignWrites++
 	if after, err := w.s.Head(w.ctx, id); err != nil || after != before {
@@ -399,8 +388,7 @@ func refusedInBatch(w *world) {
 			c.Remember, c.Hits, c.Audit = append(c.Remember, rule("")), []string{hit}, []domain.AuditRecord{record("refused")}
 			batch = append(batch, c, said(fine[i+1], 1, 2))
 		}
-		results, err := w.s.Commit(w.ctx, batch)
-		w.must(err)
+		results := ok(w.s.Commit(w.ctx, batch))(w)
 		for i, c := range changes {
 			w.refused(results[1+2*i].Err, codes[i])
 			if before, known := pictures[c.Execution]; !known {
@@ -551,10 +539,8 @@ func statuses(w *world) {
 		c := creation(domain.ExecutionID(newID()))
 		c.Create.Execution.Status = status
 		w.accepted(c)
-		e, err := w.s.Execution(w.ctx, tenant, c.Execution)
-		w.must(err)
-		head, err := w.s.Head(w.ctx, c.Execution)
-		w.must(err)
+		e := ok(w.s.Execution(w.ctx, tenant, c.Execution))(w)
+		head := ok(w.s.Head(w.ctx, c.Execution))(w)
 		if e.Status != status || head.Terminal != status.Terminal() {
 			w.Errorf("stored %s, read %s; terminal: %v", status, e.Status, head.Terminal)
 		}
@@ -587,8 +573,7 @@ func bytesSurvive(w *world) {
 			w.Errorf("wrote %q, read %q", texts[i], e.Data)
 		}
 	}
-	got, err := w.s.Approval(w.ctx, tenant, a.ID)
-	w.must(err)
+	got := ok(w.s.Approval(w.ctx, tenant, a.ID))(w)
 	if string(got.Call.Arguments) != string(a.Call.Arguments) {
 		w.Errorf("wrote %q, read %q", a.Call.Arguments, got.Call.Arguments)
 	}
@@ -602,8 +587,7 @@ func bytesSurvive(w *world) {
 	if events, err := w.s.Events(w.ctx, id, seq-1, 1); err != nil || string(events[0].Data) != want || string(c.Events[0].Data) != want {
 		w.Errorf("stored %q, the caller has %q, %v", events[0].Data, c.Events[0].Data, err)
 	}
-	got, err = w.s.Approval(w.ctx, tenant, c.Ask[0].ID)
-	w.must(err)
+	got = ok(w.s.Approval(w.ctx, tenant, c.Ask[0].ID))(w)
 	if got.Call.Tool != "rm\uFFFD" || got.Call.Summary != "\uFFFD" {
 		w.Errorf("%q %q", got.Call.Tool, got.Call.Summary)
 	}
@@ -627,8 +611,7 @@ func largeBatch(w *world) {
 		c.Update = &store.Update{Status: domain.StatusStreaming}
 		changes = append(changes, c)
 	}
-	results, err := w.s.Commit(w.ctx, changes)
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, changes))(w)
 	for i, result := range results {
 		if want := int64(1 + len(changes[i].Events)); result.Err != nil || result.LastSeq != want {
 			w.Fatalf("%+v, want %d", result, want)

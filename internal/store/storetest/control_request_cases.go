@@ -101,8 +101,7 @@ func resume(w *world) {
 		w.refused(w.commit(store.Change{Execution: id, Epoch: 2, Resumed: true}).Err, domain.CodeStale)
 	})
 	w.accepted(store.Change{Execution: id, Epoch: 1, Resumed: true})
-	e, err := w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
+	e := ok(w.s.Execution(w.ctx, tenant, id))(w)
 	if got := w.controlRequests(id).Resume; got != nil || e.Status != domain.StatusInterrupted {
 		w.Errorf("taken without an update: %+v, %s", got, e.Status)
 	}
@@ -160,8 +159,7 @@ func causesDecide(w *world) {
 
 func (w *world) causeIs(id domain.ExecutionID, cause domain.InterruptCause) {
 	w.Helper()
-	e, err := w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
+	e := ok(w.s.Execution(w.ctx, tenant, id))(w)
 	if e.Cause != cause {
 		w.Errorf("%s with the cause %q, want %q", e.Status, e.Cause, cause)
 	}

@@ -23,8 +23,7 @@ func traced(id domain.ExecutionID, n int, message string) store.Change {
 
 func (w *world) feed(id domain.ExecutionID) []domain.DebugMessage {
 	w.Helper()
-	messages, err := w.s.DebugPage(w.ctx, id, 0, math.MaxInt32, math.MaxInt)
-	w.must(err)
+	messages := ok(w.s.DebugPage(w.ctx, id, 0, math.MaxInt32, math.MaxInt))(w)
 	return messages
 }
 
@@ -50,8 +49,7 @@ func debugRoundTrip(w *world) {
 		{Time: now(), Direction: domain.FromAgent, Message: "cut", Bytes: 70_000_000},
 		{Time: now(), Direction: domain.FromAgent, Message: "", Bytes: 0},
 	}
-	before, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	before := ok(w.s.Head(w.ctx, id))(w)
 	if seq := w.accepted(store.Change{Execution: id, Epoch: 1, Debug: want[:2]}); seq != 1 {
 		w.Errorf("a change without events says the head is %d", seq)
 	}
@@ -103,8 +101,7 @@ func debugPages(w *world) {
 		{3, 10, 10, []int64{4, 5}}, {-5, 1, 1000, []int64{1}}, {math.MinInt64, 1, 1000, []int64{1}},
 		{math.MaxInt64, 10, 1000, nil}, {0, 0, 1000, nil}, {0, -1, 1000, nil}, {4, math.MaxInt, math.MaxInt, []int64{5}},
 	} {
-		page, err := w.s.DebugPage(w.ctx, id, c.after, c.limit, c.bytes)
-		w.must(err)
+		page := ok(w.s.DebugPage(w.ctx, id, c.after, c.limit, c.bytes))(w)
 		var got []int64
 		for _, m := range page {
 			got = append(got, m.N)

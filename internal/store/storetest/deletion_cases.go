@@ -11,8 +11,7 @@ import (
 func (w *world) removed(id domain.ExecutionID) (portions int) {
 	w.Helper()
 	for {
-		done, err := w.replicas[portions%2].Remove(w.ctx, id)
-		w.must(err)
+		done := ok(w.replicas[portions%2].Remove(w.ctx, id))(w)
 		if done == store.RemovalNone {
 			w.Fatalf("nothing of %s is removed after %d portions", id, portions)
 		}
@@ -36,12 +35,9 @@ func (w *world) gone(id domain.ExecutionID, approval domain.ApprovalID, key stri
 	w.refused(w.s.CreateRule(w.ctx, rule(id), record("rule.created")), domain.CodeNotFound)
 	w.refused(w.commit(said(id, 0, 1)).Err, domain.CodeStale)
 	w.refused(w.commit(resolved(id, approval, domain.ApprovalApproved, "late")).Err, domain.CodeStale)
-	executions, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{})
-	w.must(err)
-	approvals, err := w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{})
-	w.must(err)
-	expired, err := w.s.Expired(w.ctx, 1, 100)
-	w.must(err)
+	executions := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{}))(w)
+	approvals := ok(w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{}))(w)
+	expired := ok(w.s.Expired(w.ctx, 1, 100))(w)
 	for _, e := range append(executions.Items, expired...) {
 		if e.ID == id {
 			w.Errorf("%s is in a list", id)
@@ -102,10 +98,8 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	_, err = w.s.ControlRequests(w.ctx, id)
 	w.refused(err, domain.CodeNotFound)
-	events, err := w.s.Events(w.ctx, id, 0, 10)
-	w.must(err)
-	rules, err := w.s.Rules(w.ctx, tenant, id)
-	w.must(err)
+	events := ok(w.s.Events(w.ctx, id, 0, 10))(w)
+	rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
 	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 {
 		w.Errorf("left behind: %d events, %d rules, %d raw messages", len(events), len(rules), len(feed))
 	}
@@ -148,16 +142,14 @@ func deletesLive(w *world) {
 	w.must(w.s.CreateRule(w.ctx, own, record("rule.created")))
 	neighbour := w.create()
 	w.asked(neighbour, 0)
-	before, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	before := ok(w.s.Head(w.ctx, id))(w)
 
 	record := record("execution.deleted")
 	record.Actor = &domain.Actor{KeyID: "me", Name: "me"}
 	w.refused(w.s.Delete(w.ctx, "other", id, record), domain.CodeNotFound)
 	w.untouched(neighbour, func() { w.must(w.s.Delete(w.ctx, tenant, id, record)) })
 	w.gone(id, a, "k")
-	head, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	head := ok(w.s.Head(w.ctx, id))(w)
 	if !head.Deleted || head.ForeignWrites == before.ForeignWrites || head.Epoch != before.Epoch {
 		w.Errorf("its driver hears nothing: %+v, before %+v", head, before)
 	}

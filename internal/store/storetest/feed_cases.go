@@ -18,8 +18,7 @@ import (
 func (w *world) merged(tenant domain.TenantID, after store.FeedCursor) (events []store.FeedEvent) {
 	w.Helper()
 	for {
-		page, err := w.replicas[rand.IntN(2)].Feed(w.ctx, tenant, after, 1+rand.IntN(7), math.MaxInt)
-		w.must(err)
+		page := ok(w.replicas[rand.IntN(2)].Feed(w.ctx, tenant, after, 1+rand.IntN(7), math.MaxInt))(w)
 		events = append(events, page.Events...)
 		switch n := len(page.Events); {
 		case n > 0:
@@ -59,8 +58,7 @@ func mergedInOrder(w *world) {
 	all := w.merged(tenant, store.FeedCursor{})
 	w.wantPlaces(all, place(a, 1), place(b, 1), place(a, 2), place(a, 3), place(a, 4), place(b, 2), place(a, 5))
 	for i, event := range all {
-		own, err := w.s.Events(w.ctx, event.Execution, event.Seq-1, 1)
-		w.must(err)
+		own := ok(w.s.Events(w.ctx, event.Execution, event.Seq-1, 1))(w)
 		if diff := cmp.Diff(own[0], event.Event); diff != "" {
 			w.Errorf("event %d is another one than in its log: %s", i, diff)
 		}
@@ -85,8 +83,7 @@ func mergedPagesAreBounded(w *world) {
 		{0, math.MaxInt, 0}, {-1, math.MaxInt, 0}, {1, 0, 1}, {10, -1, 1}, {10, size - 1, 1},
 		{10, 2 * size, 2}, {10, math.MaxInt, 10}, {math.MaxInt, math.MaxInt, 41},
 	} {
-		page, err := w.s.Feed(w.ctx, tenant, all[2].Cursor, c.limit, c.bytes)
-		w.must(err)
+		page := ok(w.s.Feed(w.ctx, tenant, all[2].Cursor, c.limit, c.bytes))(w)
 		w.wantPlaces(page.Events, places(all[3:3+c.want])...)
 	}
 }
@@ -159,8 +156,7 @@ func mergedWhileWritten(w *world) {
 		return nil
 	})
 	total := 0
-	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 500})
-	w.must(err)
+	page := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 500}))(w)
 	for _, e := range page.Items {
 		total += len(w.log(e.ID))
 	}

@@ -51,8 +51,7 @@ func (w *world) resting(n int) domain.ExecutionID {
 
 func (w *world) generations(id domain.ExecutionID) []domain.Generation {
 	w.Helper()
-	all, err := w.s.Generations(w.ctx, tenant, id)
-	w.must(err)
+	all := ok(w.s.Generations(w.ctx, tenant, id))(w)
 	return all
 }
 
@@ -79,8 +78,7 @@ func generationRoundTrip(w *world) {
 	w.accepted(first)
 	w.accepted(second)
 	w.accepted(became(id, domain.StatusIdle))
-	before, err := w.s.Now(w.ctx)
-	w.must(err)
+	before := ok(w.s.Now(w.ctx))(w)
 	w.accepted(acceptedBlocks(id, 2, "", "me"))
 
 	got := w.generations(id)
@@ -97,8 +95,7 @@ func generationRoundTrip(w *world) {
 	if diff := cmp.Diff(store.ControlRequests{Close: want[1].By}, w.controlRequests(id)); diff != "" {
 		w.Error("it is not closed: ", diff)
 	}
-	head, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	head := ok(w.s.Head(w.ctx, id))(w)
 	if head.ForeignWrites != 1 || head.LastSeq != 5 {
 		w.Errorf("%+v", head)
 	}
@@ -112,8 +109,7 @@ func newestGeneration(w *world) {
 	id, neighbour := w.create(), w.resting(3)
 	shown := func(of domain.TenantID, want *domain.Generation) {
 		w.Helper()
-		got, err := w.s.NewestGeneration(w.ctx, of, id)
-		w.must(err)
+		got := ok(w.s.NewestGeneration(w.ctx, of, id))(w)
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.Error(diff)
 		}
@@ -199,8 +195,7 @@ func acceptedAgain(w *world) {
 	w.accepted(acceptedBlocks(id, 1, "r", "me"))
 	check := func() {
 		w.Helper()
-		head, err := w.s.Head(w.ctx, id)
-		w.must(err)
+		head := ok(w.s.Head(w.ctx, id))(w)
 		w.untouched(id, func() {
 			for _, revision := range []string{"r", ""} {
 				again := acceptedBlocks(id, 1, revision, "me")
@@ -227,8 +222,7 @@ func noEndOverrulesAnAcceptance(w *world) {
 		end := became(id, status)
 		end.Events = said(id, 1, 1).Events
 		w.untouched(id, func() {
-			results, err := w.s.Commit(w.ctx, []store.Change{end, became(neighbour, status)})
-			w.must(err)
+			results := ok(w.s.Commit(w.ctx, []store.Change{end, became(neighbour, status)}))(w)
 			w.refused(results[0].Err, domain.CodeStale)
 			w.must(results[1].Err) // nobody has accepted that one's
 		})
@@ -264,8 +258,7 @@ func editRoundTrip(w *world) {
 	}
 	shown := func(want *domain.Document) {
 		w.Helper()
-		got, err := w.s.EditedDocument(w.ctx, id)
-		w.must(err)
+		got := ok(w.s.EditedDocument(w.ctx, id))(w)
 		if diff := cmp.Diff(want, got); diff != "" {
 			w.Error("the document: ", diff)
 		}
@@ -435,8 +428,7 @@ func liveAtAPlace(w *world) {
 	}
 	live := func(tenant domain.TenantID, place string, want ...domain.ExecutionID) {
 		w.Helper()
-		got, err := w.s.LiveAt(w.ctx, tenant, place)
-		w.must(err)
+		got := ok(w.s.LiveAt(w.ctx, tenant, place))(w)
 		if !slices.Equal(got, want) {
 			w.Errorf("at %q of %s: %v, want %v", place, tenant, got, want)
 		}

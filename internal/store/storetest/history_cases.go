@@ -31,8 +31,7 @@ func (w *world) historyOf(id domain.ExecutionID, limit int, calls []string, prom
 	w.Helper()
 	var gotCalls []string
 	for after := ""; len(gotCalls) <= len(calls); after = gotCalls[len(gotCalls)-1] {
-		page, err := w.s.ClientCallPage(w.ctx, id, after, limit)
-		w.must(err)
+		page := ok(w.s.ClientCallPage(w.ctx, id, after, limit))(w)
 		if len(page) == 0 {
 			break
 		}
@@ -42,8 +41,7 @@ func (w *world) historyOf(id domain.ExecutionID, limit int, calls []string, prom
 	}
 	var gotPrompts []domain.PromptID
 	for after := domain.PromptID(""); len(gotPrompts) <= len(prompts); after = gotPrompts[len(gotPrompts)-1] {
-		page, err := w.s.PromptPage(w.ctx, id, after, limit)
-		w.must(err)
+		page := ok(w.s.PromptPage(w.ctx, id, after, limit))(w)
 		if len(page) == 0 {
 			break
 		}

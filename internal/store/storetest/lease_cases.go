@@ -55,8 +55,7 @@ func acquireCounts(w *world) {
 	for round := 1; round <= 3; round++ {
 		replica := store.ReplicaID(fmt.Sprint("two", round))
 		w.must(w.s.Heartbeat(w.ctx, replica, leaseOfAcquirerCounts))
-		claimed, err := w.s.Acquire(w.ctx, replica, 1)
-		w.must(err)
+		claimed := ok(w.s.Acquire(w.ctx, replica, 1))(w)
 		if len(claimed) != 1 || claimed[0].Epoch != int64(round+1) || claimed[0].Execution.Recovery != round ||
 			claimed[0].Execution.ID != id || claimed[0].Execution.Request.Prompt != "hello" {
 			w.Fatalf("round %d: %+v", round, claimed)
@@ -83,16 +82,13 @@ func owned(w *world) {
 	w.heartbeat("two")
 	ids := w.createMany(3) // of one
 	w.accepted(ending(ids[2], 1))
-	one, err := w.s.Owned(w.ctx, "one")
-	w.must(err)
+	one := ok(w.s.Owned(w.ctx, "one"))(w)
 	if !maps.Equal(one, map[domain.ExecutionID]int64{ids[0]: 1, ids[1]: 1}) {
 		w.Errorf("%v", one)
 	}
 	w.must(w.s.Heartbeat(w.ctx, "one", 0))
-	claimed, err := w.s.Acquire(w.ctx, "two", 1)
-	w.must(err)
-	two, err := w.s.Owned(w.ctx, "two")
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 1))(w)
+	two := ok(w.s.Owned(w.ctx, "two"))(w)
 	if len(claimed) != 1 || !maps.Equal(two, map[domain.ExecutionID]int64{claimed[0].Execution.ID: 2}) {
 		w.Errorf("%v of %v", two, claimed)
 	}
@@ -109,8 +105,7 @@ func heartbeats(w *world) {
 		w.Fatalf("claimed from the living: %v, %v", claimed, err)
 	}
 	w.must(w.s.Heartbeat(w.ctx, "one", 0)) // over at once
-	claimed, err := w.s.Acquire(w.ctx, "two", 10)
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 10))(w)
 	if len(claimed) != 1 || claimed[0].Execution.ID != id {
 		w.Fatalf("the lease was over: %v", claimed)
 	}
@@ -138,18 +133,15 @@ func release(w *world) {
 	ids := w.createMany(5)
 	w.accepted(ending(ids[4], 1))
 	w.must(w.s.Release(w.ctx, "one"))
-	claimed, err := w.s.Acquire(w.ctx, "two", 3)
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 3))(w)
 	if len(claimed) != 3 {
 		w.Fatalf("%d claimed", len(claimed))
 	}
-	rest, err := w.s.Acquire(w.ctx, "two", 10)
-	w.must(err)
+	rest := ok(w.s.Acquire(w.ctx, "two", 10))(w)
 	if len(rest) != 1 {
 		w.Fatalf("%d claimed", len(rest))
 	}
-	head, err := w.s.Head(w.ctx, ids[4])
-	w.must(err)
+	head := ok(w.s.Head(w.ctx, ids[4]))(w)
 	if head.Epoch != 1 {
 		w.Errorf("the ended one: %+v", head)
 	}
@@ -157,8 +149,7 @@ func release(w *world) {
 
 	w.must(w.s.ForgetReplicas(w.ctx))
 	w.heartbeat("three")
-	claimed, err = w.s.Acquire(w.ctx, "three", 10)
-	w.must(err)
+	claimed = ok(w.s.Acquire(w.ctx, "three", 10))(w)
 	if want := map[bool]int{true: 0, false: 4}[w.s.Shared()]; len(claimed) != want {
 		w.Errorf("after ForgetReplicas %d could be claimed, want %d", len(claimed), want)
 	}

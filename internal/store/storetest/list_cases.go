@@ -23,8 +23,7 @@ func pastTheEnd(w *world) {
 		{math.MaxInt64 - 1, 10, nil}, {-5, 1, []int64{1}}, {math.MinInt64, 2, []int64{1, 2}}, {0, 0, nil}, {0, -1, nil},
 		{0, math.MaxInt, []int64{1, 2, 3, 4, 5}}, {4, math.MaxInt, []int64{5}},
 	} {
-		events, err := w.s.Events(w.ctx, id, c.after, c.limit)
-		w.must(err)
+		events := ok(w.s.Events(w.ctx, id, c.after, c.limit))(w)
 		var got []int64
 		for _, event := range events {
 			got = append(got, event.Seq)
@@ -54,8 +53,7 @@ func stablePages(w *world) {
 	}
 	var newest []domain.ExecutionID
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Cursor: cursor, Limit: 4})
-		w.must(err)
+		page := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Cursor: cursor, Limit: 4}))(w)
 		for _, e := range page.Items {
 			newest = append(newest, e.ID)
 		}
@@ -69,8 +67,7 @@ func stablePages(w *world) {
 
 	var oldest []domain.ExecutionID
 	for cursor, first := "", true; first || cursor != ""; first = false {
-		page, err := w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{Cursor: cursor, Limit: 4})
-		w.must(err)
+		page := ok(w.s.Approvals(w.ctx, tenant, store.ApprovalFilter{Cursor: cursor, Limit: 4}))(w)
 		for _, a := range page.Items {
 			oldest = append(oldest, a.Execution)
 		}
@@ -88,8 +85,7 @@ func stablePages(w *world) {
 		}
 	}
 
-	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1 << 30})
-	w.must(err)
+	page := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1 << 30}))(w)
 	if page.Next != "" || len(page.Items) < 25 {
 		w.Errorf("a page without bounds has %d items, next %q", len(page.Items), page.Next)
 	}
@@ -135,8 +131,7 @@ func filters(w *world) {
 		{store.ExecutionFilter{Agent: "code"}, nil},
 		{store.ExecutionFilter{SourceType: domain.SourceACP, Status: []domain.Status{domain.StatusWaiting}}, nil},
 	} {
-		page, err := w.s.Executions(w.ctx, tenant, c.filter)
-		w.must(err)
+		page := ok(w.s.Executions(w.ctx, tenant, c.filter))(w)
 		var got []domain.ExecutionID
 		for _, e := range page.Items {
 			got = append(got, e.ID)
@@ -157,8 +152,7 @@ func filters(w *world) {
 		{store.ApprovalFilter{Execution: queued}, []domain.ApprovalID{one}},
 		{store.ApprovalFilter{Execution: queued, Status: []domain.ApprovalStatus{domain.ApprovalPending}}, nil},
 	} {
-		page, err := w.s.Approvals(w.ctx, tenant, c.filter)
-		w.must(err)
+		page := ok(w.s.Approvals(w.ctx, tenant, c.filter))(w)
 		var got []domain.ApprovalID
 		for _, a := range page.Items {
 			got = append(got, a.ID)
@@ -208,8 +202,7 @@ func idempotentCreate(w *world) {
 	for i := range changes {
 		changes[i] = try("in one batch")
 	}
-	results, err := w.s.Commit(w.ctx, changes)
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, changes))(w)
 	check("in one batch", changes, results)
 	if page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{}); err != nil || len(page.Items) != 2 {
 		w.Errorf("%d executions, %v", len(page.Items), err)
@@ -222,8 +215,7 @@ func idempotentCreate(w *world) {
 		taken.Execution = w.create()
 	}
 	taken.Create.Execution.ID = taken.Execution
-	results, err = w.s.Commit(w.ctx, []store.Change{taken, free})
-	w.must(err)
+	results = ok(w.s.Commit(w.ctx, []store.Change{taken, free}))(w)
 	w.refused(results[0].Err, domain.CodeConflict)
 	w.must(results[1].Err)
 }
@@ -298,15 +290,13 @@ func tenants(w *world) {
 		w.Errorf("keys: %v, %v", keys, err)
 	}
 	w.accepted(creation(domain.ExecutionID(newID())))
-	page, err := w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1})
-	w.must(err)
+	page := ok(w.s.Executions(w.ctx, tenant, store.ExecutionFilter{Limit: 1}))(w)
 	if stolen, err := w.s.Executions(w.ctx, other, store.ExecutionFilter{Cursor: page.Next}); err != nil || len(stolen.Items) != 0 {
 		w.Errorf("by another tenant's cursor: %v, %v", stolen, err)
 	}
 	w.accepted(ending(id, 1))
 	w.refused(w.s.Delete(w.ctx, other, id, record("execution.deleted")), domain.CodeNotFound)
-	_, err = w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
+	_ = ok(w.s.Execution(w.ctx, tenant, id))(w)
 	w.hold(id, own, global)
 	if memory, err := w.s.Memory(w.ctx, tenant, runbook); err != nil || memory.Content != "mine" {
 		w.Errorf("notes: %+v, %v", memory, err)
@@ -322,8 +312,7 @@ func heads(w *world) {
 		w.Fatalf("%d heads", len(all))
 	}
 	for _, id := range ids {
-		head, err := w.s.Head(w.ctx, id)
-		w.must(err)
+		head := ok(w.s.Head(w.ctx, id))(w)
 		if head != all[id] {
 			w.Errorf("%+v is not %+v", all[id], head)
 		}
@@ -350,8 +339,7 @@ func changedHeads(w *world) {
 	known[5_500] = store.KnownHead{Execution: ids[2], LastSeq: 2, ForeignWrites: rung[ids[2]].ForeignWrites - 1}
 	known[9_999] = store.KnownHead{Execution: domain.ExecutionID(newID()), LastSeq: 3}
 	known[11_999] = store.KnownHead{Execution: ids[3], LastSeq: 5, ForeignWrites: rung[ids[3]].ForeignWrites} // a reading that was older
-	found, err := w.s.ChangedHeads(w.ctx, known)
-	w.must(err)
+	found := ok(w.s.ChangedHeads(w.ctx, known))(w)
 	slices.SortFunc(found, func(a, b store.ChangedHead) int { return a.Place - b.Place })
 	want := []store.ChangedHead{
 		{Place: 7, Head: rung[ids[1]]}, {Place: 5_500, Head: rung[ids[2]]},
@@ -371,8 +359,7 @@ func (w *world) heads(ids []domain.ExecutionID) map[domain.ExecutionID]store.Hea
 	for i, id := range ids {
 		known[i] = store.KnownHead{Execution: id, ForeignWrites: -1}
 	}
-	found, err := w.s.ChangedHeads(w.ctx, known)
-	w.must(err)
+	found := ok(w.s.ChangedHeads(w.ctx, known))(w)
 	all := map[domain.ExecutionID]store.Head{}
 	for _, n := range found {
 		if !n.Gone {

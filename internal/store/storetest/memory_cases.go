@@ -88,8 +88,7 @@ func memoryAtOnce(w *world) {
 			}
 			w.refused(err, domain.CodeConflict)
 		}
-		got, err := w.s.Memory(w.ctx, tenant, runbook)
-		w.must(err)
+		got := ok(w.s.Memory(w.ctx, tenant, runbook))(w)
 		if got.Revision != revision+1 || got.Content != fmt.Sprint(winner) {
 			w.Errorf("%d won, stored is %+v", winner, got)
 		}
@@ -108,14 +107,12 @@ func memoryIsFenced(w *world) {
 	}
 	saved := func(s store.MemorySave) {
 		w.Helper()
-		_, err := w.s.SaveMemory(w.ctx, tenant, s)
-		w.must(err)
+		_ = ok(w.s.SaveMemory(w.ctx, tenant, s))(w)
 	}
 	id := w.create()
 	saved(by(id, 1, 0))
 	w.heartbeat("two")
-	claimed, err := w.s.Acquire(w.ctx, "two", 1)
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 1))(w)
 	if len(claimed) != 1 || claimed[0].Epoch != 2 {
 		w.Fatalf("%+v", claimed)
 	}
@@ -142,8 +139,7 @@ func memoryIsFenced(w *world) {
 		_, err := w.s.SaveMemory(w.ctx, tenant, by(id, 2, 2))
 		w.refused(err, domain.CodeStale)
 	})
-	got, err := w.s.Memory(w.ctx, tenant, runbook)
-	w.must(err)
+	got := ok(w.s.Memory(w.ctx, tenant, runbook))(w)
 	if got.Revision != 2 || got.Content != "under 2" {
 		w.Errorf("%+v", got)
 	}

@@ -16,8 +16,7 @@ func parked(id domain.ExecutionID, until *time.Time) store.Change {
 // acquire takes all that there is, and wants just these.
 func (w *world) acquire(replica store.ReplicaID, want ...domain.ExecutionID) []store.Acquired {
 	w.Helper()
-	claimed, err := w.s.Acquire(w.ctx, replica, 100)
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, replica, 100))(w)
 	w.wantAcquired(claimed, want...)
 	return claimed
 }
@@ -58,8 +57,7 @@ func parkingRefused(w *world) {
 	id := w.create()
 	w.accepted(store.Change{Execution: id, Notify: true})
 	w.untouched(id, func() { w.refused(w.commit(parked(id, nil)).Err, domain.CodeStale) })
-	head, err := w.s.Head(w.ctx, id)
-	w.must(err)
+	head := ok(w.s.Head(w.ctx, id))(w)
 	w.accepted(store.Change{Execution: id, Epoch: 1, Park: &store.Park{ForeignWrites: head.ForeignWrites}})
 	w.acquire("two")
 	w.accepted(store.Change{Execution: id, Cancel: &store.CancelRequest{}})
@@ -82,8 +80,7 @@ func writesAreNoProgress(w *world) {
 func parkingUntil(w *world) {
 	w.heartbeat("two")
 	ids := w.createMany(2)
-	at, err := w.s.Now(w.ctx)
-	w.must(err)
+	at := ok(w.s.Now(w.ctx))(w)
 	later, soon := at.Add(time.Hour), at.Add(50*time.Millisecond)
 	w.accepted(parked(ids[0], &later))
 	w.accepted(parked(ids[1], &soon))
@@ -97,8 +94,7 @@ func acquireExcept(w *world) {
 	ids := w.createMany(3)
 	w.accepted(parked(ids[0], nil))
 	w.accepted(store.Change{Execution: ids[0], Notify: true})
-	claimed, err := w.s.Acquire(w.ctx, "two", 9, ids[0], ids[1])
-	w.must(err)
+	claimed := ok(w.s.Acquire(w.ctx, "two", 9, ids[0], ids[1]))(w)
 	w.wantAcquired(claimed, ids[2])
 	w.acquire("two", ids[0], ids[1])
 }
@@ -142,15 +138,13 @@ func queue(w *world) {
 		w.Errorf("another tenant sees it at %d: %v", n, err)
 	}
 
-	claimed, err := w.s.AcquireQueued(w.ctx, "two", 2, 1, nil)
-	w.must(err)
+	claimed := ok(w.s.AcquireQueued(w.ctx, "two", 2, 1, nil))(w)
 	w.wantAcquired(claimed, own[0], others[0])
 	if claimed[0].Epoch != 2 || claimed[0].Execution.Recovery != 0 {
 		w.Errorf("%+v", claimed[0])
 	}
 	w.positions(own, 0, 1, 2)
-	claimed, err = w.s.AcquireQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9})
-	w.must(err)
+	claimed = ok(w.s.AcquireQueued(w.ctx, "two", 9, 9, map[domain.TenantID]int{tenant: 9}))(w)
 	w.wantAcquired(claimed, others[1])
 	w.waits(2, 2)
 	if claimed, err := w.s.AcquireQueued(w.ctx, "nobody", 9, 9, nil); err != nil || len(claimed) != 0 {
@@ -159,8 +153,7 @@ func queue(w *world) {
 
 	late := waitingForRoom("late")
 	w.accepted(late)
-	claimed, err = w.s.AcquireQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1})
-	w.must(err)
+	claimed = ok(w.s.AcquireQueued(w.ctx, "two", 1, 9, map[domain.TenantID]int{tenant: 1}))(w)
 	w.wantAcquired(claimed, late.Execution) // who has one waits for who has none
 
 	w.accepted(store.Change{Execution: own[1], Notify: true}) // does not jump the queue

@@ -42,11 +42,9 @@ func plainResults(w *world, others ...store.Change) map[string]plainResult {
 		}
 		names, batch = append(names, name), append(batch, c)
 	}
-	committed, err := w.s.Commit(w.ctx, append(batch, others...))
-	w.must(err)
+	committed := ok(w.s.Commit(w.ctx, append(batch, others...)))(w)
 	inFeed := map[domain.ExecutionID]int{}
-	page, err := w.s.Feed(w.ctx, tenant, store.FeedCursor{}, 1000, math.MaxInt)
-	w.must(err)
+	page := ok(w.s.Feed(w.ctx, tenant, store.FeedCursor{}, 1000, math.MaxInt))(w)
 	for _, event := range page.Events {
 		inFeed[event.Execution]++
 	}

@@ -59,8 +59,7 @@ func started(id domain.ExecutionID, prompt domain.PromptID, turn int) store.Chan
 
 func (w *world) controlRequests(id domain.ExecutionID) store.ControlRequests {
 	w.Helper()
-	wishes, err := w.s.ControlRequests(w.ctx, id)
-	w.must(err)
+	wishes := ok(w.s.ControlRequests(w.ctx, id))(w)
 	return wishes
 }
 
@@ -126,8 +125,7 @@ func agentOptions(w *world) {
 	id, neighbour := w.create(), w.create()
 	is := func(of domain.ExecutionID, current string) {
 		w.Helper()
-		options, err := w.s.AgentOptions(w.ctx, of)
-		w.must(err)
+		options := ok(w.s.AgentOptions(w.ctx, of))(w)
 		if got := append(options, domain.AgentOption{})[0].Current; got != current {
 			w.Errorf("%q is chosen, want %q: %+v", got, current, options)
 		}

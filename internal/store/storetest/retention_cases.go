@@ -26,8 +26,7 @@ func (w *world) keptFor(days *int, endedAgo time.Duration) domain.ExecutionID {
 
 func (w *world) expired(keep time.Duration, limit int, want ...domain.ExecutionID) {
 	w.Helper()
-	found, err := w.s.Expired(w.ctx, keep, limit)
-	w.must(err)
+	found := ok(w.s.Expired(w.ctx, keep, limit))(w)
 	claimed := make([]store.Acquired, len(found))
 	for i := range found {
 		claimed[i].Execution = found[i]

@@ -23,23 +23,20 @@ func (w *world) written(rule domain.PermissionRule) domain.PermissionRule {
 
 func (w *world) revoke(id string) domain.PermissionRule {
 	w.Helper()
-	revoked, err := w.s.RevokeRule(w.ctx, tenant, id, someone, record("rule.revoked"))
-	w.must(err)
+	revoked := ok(w.s.RevokeRule(w.ctx, tenant, id, someone, record("rule.revoked")))(w)
 	return revoked
 }
 
 func (w *world) rule(id string) domain.PermissionRule {
 	w.Helper()
-	rule, err := w.s.PermissionRule(w.ctx, tenant, id)
-	w.must(err)
+	rule := ok(w.s.PermissionRule(w.ctx, tenant, id))(w)
 	return rule
 }
 
 // hold fails the test where other rules than those hold for an execution, or in another order.
 func (w *world) hold(id domain.ExecutionID, want ...domain.PermissionRule) {
 	w.Helper()
-	rules, err := w.s.Rules(w.ctx, tenant, id)
-	w.must(err)
+	rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
 	if !slices.Equal(ruleIDs(rules), ruleIDs(want)) {
 		w.Fatalf("%v hold, want %v", ruleIDs(rules), ruleIDs(want))
 	}
@@ -77,8 +74,7 @@ func ruleRoundTrip(w *world) {
 
 func rulesThatHold(w *world) {
 	id := w.create()
-	at, err := w.s.Now(w.ctx)
-	w.must(err)
+	at := ok(w.s.Now(w.ctx))(w)
 	expiring := func(after time.Duration) domain.PermissionRule {
 		r, until := rule(""), at.Add(after)
 		r.Expires = &until
@@ -93,14 +89,11 @@ func rulesThatHold(w *world) {
 		w.Errorf("what has expired is still there to be read: %+v", got)
 	}
 
-	at, err = w.s.Now(w.ctx)
-	w.must(err)
+	at = ok(w.s.Now(w.ctx))(w)
 	soon := expiring(30 * time.Millisecond)
 	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		rules, err := w.s.Rules(w.ctx, tenant, id)
-		w.must(err)
-		after, err := w.s.Now(w.ctx)
-		w.must(err)
+		rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
+		after := ok(w.s.Now(w.ctx))(w)
 		if len(rules) == 2 {
 			if after.Before(*soon.Expires) {
 				w.Errorf("it expires %v, and was gone at %v", soon.Expires, after)
@@ -160,8 +153,7 @@ func ruleLists(w *world) {
 func (w *world) allRules(filter store.RuleFilter) (all []domain.PermissionRule) {
 	w.Helper()
 	for {
-		page, err := w.s.PermissionRules(w.ctx, tenant, filter)
-		w.must(err)
+		page := ok(w.s.PermissionRules(w.ctx, tenant, filter))(w)
 		all = append(all, page.Items...)
 		if filter.Cursor = page.Next; filter.Cursor == "" {
 			return all
@@ -245,8 +237,7 @@ func hitsAreCounted(w *world) {
 	if got, err := w.s.PermissionRule(w.ctx, "other", foreign.ID); err != nil || got.Hits != 0 {
 		w.Errorf("another tenant's rule: %+v, %v", got, err)
 	}
-	results, err := w.s.Commit(w.ctx, []store.Change{hit(one, global.ID), hit(two, global.ID, theirs.ID), hit(w.create(), global.ID)})
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, []store.Change{hit(one, global.ID), hit(two, global.ID, theirs.ID), hit(w.create(), global.ID)}))(w)
 	for _, result := range results {
 		w.must(result.Err)
 	}

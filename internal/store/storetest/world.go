@@ -41,6 +41,15 @@ func (w *world) must(err error) {
 	}
 }
 
+// ok returns a value whose error must be nil: ok(w.s.Head(w.ctx, id))(w).
+func ok[T any](value T, err error) func(w *world) T {
+	return func(w *world) T {
+		w.Helper()
+		w.must(err)
+		return value
+	}
+}
+
 // refused fails the test where err does not have the code.
 func (w *world) refused(err error, code domain.Code) {
 	w.Helper()
@@ -52,8 +61,7 @@ func (w *world) refused(err error, code domain.Code) {
 // commit writes one change and returns its result.
 func (w *world) commit(c store.Change) store.Result {
 	w.Helper()
-	results, err := w.s.Commit(w.ctx, []store.Change{c})
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, []store.Change{c}))(w)
 	return results[0]
 }
 
@@ -92,8 +100,7 @@ func (w *world) createMany(n int) []domain.ExecutionID {
 		ids[i] = domain.ExecutionID(newID())
 		changes[i] = creation(ids[i])
 	}
-	results, err := w.s.Commit(w.ctx, changes)
-	w.must(err)
+	results := ok(w.s.Commit(w.ctx, changes))(w)
 	for _, result := range results {
 		w.must(result.Err)
 	}
@@ -122,8 +129,7 @@ func (w *world) asked(id domain.ExecutionID, ttl time.Duration) domain.ApprovalI
 	w.Helper()
 	a := approval(id)
 	if ttl != 0 {
-		at, err := w.s.Now(w.ctx)
-		w.must(err)
+		at := ok(w.s.Now(w.ctx))(w)
 		at = at.Add(ttl)
 		a.Expires = &at
 	}
@@ -223,18 +229,12 @@ func (w *world) untouched(id domain.ExecutionID, do func()) {
 // picture is all that the store says of an execution, as text.
 func (w *world) picture(id domain.ExecutionID) string {
 	w.Helper()
-	e, err := w.s.Execution(w.ctx, tenant, id)
-	w.must(err)
-	head, err := w.s.Head(w.ctx, id)
-	w.must(err)
-	approvals, err := w.s.ApprovalsOf(w.ctx, id)
-	w.must(err)
-	rules, err := w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Execution: id, IncludeEnded: true})
-	w.must(err)
-	shared, err := w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Scope: domain.RememberGlobal, IncludeEnded: true})
-	w.must(err)
-	audit, err := w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: id})
-	w.must(err)
+	e := ok(w.s.Execution(w.ctx, tenant, id))(w)
+	head := ok(w.s.Head(w.ctx, id))(w)
+	approvals := ok(w.s.ApprovalsOf(w.ctx, id))(w)
+	rules := ok(w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Execution: id, IncludeEnded: true}))(w)
+	shared := ok(w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Scope: domain.RememberGlobal, IncludeEnded: true}))(w)
+	audit := ok(w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: id}))(w)
 	text, err := json.Marshal([]any{e, head, approvals, rules, shared, audit, w.controlRequests(id), w.clientCalls(id),
 		w.generations(id), w.feed(id), w.log(id)})
 	w.must(err)

@@ -127,9 +127,6 @@ func (p *Proxy) HalfClose(way Direction) {
 	}
 }
 
-// Links is how many connections there are.
-func (p *Proxy) Links() int { return len(p.all()) }
-
 func (p *Proxy) all() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
