@@ -11,24 +11,24 @@ import (
 
 // Agent answers the prompts of one execution. A session opens it, asks it one turn at a time and closes it.
 type Agent interface {
-	// Introduction tells who answers.
+	// Introduction names the agent.
 	Introduction() Introduction
 
-	// Prompt runs one turn until the agent stops. What the agent says on the way goes to host. When ctx ends, Prompt
-	// gives up at once and returns an error; the cause of ctx is the session's business, not the agent's.
+	// Prompt runs one turn until the agent stops, and reports its progress to host. When ctx ends, Prompt returns an error at once; the session
+	// evaluates the cause of ctx.
 	//
-	// A failure that the client should see by code is a [*Error]; any other error is shown as internal.
+	// A failure with a code for the client is a [*Error]; any other error is shown as internal.
 	Prompt(ctx context.Context, host Host, prompt Prompt) (StopReason, error)
 
-	// Close ends whatever the agent holds. It is called once, after the last Prompt has returned.
+	// Close releases the agent's resources. It is called once, after the last Prompt has returned.
 	Close() error
 }
 
-// ErrNotPrompted is in the chain of what Prompt returns where the agent was gone before it heard of the prompt: opened
-// again, it can be asked the same without anything being done twice.
+// ErrNotPrompted is in the chain of the error of Prompt if the agent was gone before it received the prompt: a new one can be asked the same, and
+// nothing is done twice.
 var ErrNotPrompted = errors.New("the agent was gone before it was prompted")
 
-// Opening is what an agent is opened with. When its context ends, whoever opens it gives up, and leaves nothing behind.
+// Opening is what an agent is opened with. When its context ends, the opening fails and leaves nothing behind.
 type Opening struct {
 	Execution    Execution
 	Host         Host          // for what the agent says between turns; in a turn, it is the host of the turn
@@ -38,8 +38,8 @@ type Opening struct {
 	Log          AgentLog
 }
 
-// AgentLog reads what the log has of the agent's session that is to be taken up, from its first prompt on: event by event, each with
-// the request that its execution was made by. nil: it is not known.
+// AgentLog reads the log of the agent session that is to be resumed, from its first prompt on: event by event, each with the request of its
+// execution. nil: it is not known.
 type AgentLog func(ctx context.Context, take func(of Request, event Event)) error
 
 // MCPServerStatus is what became of an MCP server that an external agent was to use.
@@ -53,7 +53,7 @@ const (
 	MCPServerWithheld   MCPServerStatus = "withheld"   // the capability mcp is denied
 )
 
-// AgentOption is something that an external agent lets its user choose. Ids, values and names are the agent's own.
+// AgentOption is a choice that an external agent offers its user. Ids, values and names are the agent's own.
 type AgentOption struct {
 	ID          string        `json:"id"` // mode and model where the agent has no id for them
 	Name        string        `json:"name,omitempty"`
@@ -63,9 +63,8 @@ type AgentOption struct {
 	Choices     []AgentChoice `json:"choices"`
 }
 
-// ChosenOptions are the options that prompts have set, in the order of the prompts. They go before those of the request, and
-// a later one before an earlier one: an option may be named by its id or by its category, and only the agent knows that
-// both are one.
+// ChosenOptions are the options that prompts have set, in the order of the prompts. They override those of the request, and a later one overrides
+// an earlier one: an option may be named by its id or by its category, and only the agent knows that both are one.
 type ChosenOptions []map[string]string
 
 // With returns the options as they are after a further prompt has set some.
@@ -100,7 +99,7 @@ type AgentChoice struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Introduction is what an agent says of itself. An internal one says nothing.
+// Introduction is how an agent describes itself. The internal agent's is empty.
 type Introduction struct {
 	Name         string // of the program, as it calls itself
 	Version      string
@@ -111,10 +110,9 @@ type Introduction struct {
 	Model        string // that it works with, where it says so
 }
 
-// Prompt is what a turn starts from. Text is what the person says in this turn; an agent that keeps its own history
-// needs no more. History ends with this turn's user message, or, where a session takes up an
-// execution after a restart, with whatever of the turn is already in the log: an assistant message whose tool calls
-// are not all answered is to be gone on with, not asked for again.
+// Prompt is what a turn starts from. Text is the person's message; an agent that keeps its own history needs no more. History ends with this
+// turn's user message, or, after a recovery, with the part of the turn that is already in the log: an assistant message with open tool calls is
+// continued, not requested again.
 type Prompt struct {
 	Turn    int
 	Edits   int // the generation that this turn changes; 0: none
@@ -127,7 +125,7 @@ type Prompt struct {
 	Retrying *Retrying // the request to a model with which the turn goes on, where an earlier process has made it; nil: none failed
 }
 
-// Retrying is a request to a model that has failed and is to be repeated.
+// Retrying is a request to a model that has failed and will be repeated.
 type Retrying struct {
 	ModelRetrying
 	Switched []ModelSwitched // from the models that were given up before in this turn, in their order
@@ -136,18 +134,16 @@ type Retrying struct {
 // Host is what a session offers its agent. All methods may be called at once from several goroutines; what one
 // goroutine sends arrives in its order, across methods.
 type Host interface {
-	// Emit puts facts into the log, those of one call in one commit: where half of them would mean something else, a server that dies in
-	// between must not leave that half. It does not wait for the database, and blocks only while megabytes of earlier
-	// facts are still unwritten. The session fills in turn and offset of deltas. It fails when the session is over, and
-	// for a fact that is not the agent's to tell: an agent speaks of messages, thoughts, plans, the requests, output and
-	// outcomes of its calls, usage and retries, and of itself. What comes for a message or call that is closed is not a
-	// fact and is dropped.
+	// Emit appends events to the log, those of one call in one commit: half of them may mean something else, and a server that dies must not leave
+	// that half. It does not wait for the database, and blocks only while megabytes of earlier events are unwritten. The session fills in turn and
+	// offset of deltas. Emit fails when the session is over, and for an event that is not the agent's: an agent reports messages, thoughts, plans, the
+	// requests, output and outcomes of its calls, usage and retries, and itself. The session drops events of a closed message or call.
 	Emit(ctx context.Context, payloads ...Payload) error
 
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it
 	// returns a grant that allows, `toolCall.started` is in the log: the caller runs the call, once, with the
 	// grant's arguments, and emits its [ToolCallCompleted]. When it returns a grant that does not, the session has
-	// already written the outcome, and Message is what the model is to be told.
+	// already written the outcome, and Message is the text for the model.
 	Authorize(ctx context.Context, call ToolCall) (Grant, error)
 
 	// Ask puts a question of an external agent to a person, and waits for the answer; policy may answer in a person's
@@ -155,12 +151,12 @@ type Host interface {
 	Ask(ctx context.Context, question Question) (Answer, error)
 
 	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the
-	// log, and output is what the model is to be told. Where the client takes its time, so does this.
+	// log, and output is the text for the model. It takes as long as the client does.
 	CallClient(ctx context.Context, call ToolCall) (output string, err error)
 
-	// SubmitBlocks hands in what an already emitted call has made: a list of {type, props} that fits its types. When it returns, the
-	// blocks are in the log as a new generation, and the call stays open until a person has made up their mind: the
-	// agent ends its turn. A call that has handed in blocks before hands in none again.
+	// SubmitBlocks submits the blocks of an already emitted call: a list of {type, props} that fits its types. When it returns, the blocks are in the
+	// log as a new generation, and the call stays open until a person decides: the agent ends its turn. A second submission of the same call does
+	// nothing.
 	SubmitBlocks(ctx context.Context, call ToolCall, blocks json.RawMessage) error
 
 	// Runbook is the runbook that the execution works on, with the document as the client has sent it last.
@@ -190,7 +186,7 @@ type Host interface {
 	// and stderr as they come, to output. It returns when the process and all its descendants are gone.
 	Run(ctx context.Context, command Command, output io.Writer) (CommandResult, error)
 
-	// Trace keeps a raw message of the agent's protocol for the debug feed, where that is on. It never waits.
+	// Trace adds a raw message of the agent's protocol to the debug feed, if that is on. It never waits.
 	Trace(direction Direction, message []byte)
 }
 
@@ -223,12 +219,12 @@ type FileChange struct {
 	Path    string
 	Content []byte
 	Delete  bool
-	// Expect says what must be there now; where it is something else, nothing is changed: [CodeConflict].
+	// Expect is the required present state of the file; otherwise nothing is changed: [CodeConflict].
 	Expect Expectation
 	Before []byte // with [SameFile]
 }
 
-// Expectation is what a [FileChange] takes for granted.
+// Expectation is the state of a file before a [FileChange].
 type Expectation int
 
 const (
@@ -259,7 +255,7 @@ type Message struct {
 	Role    Role
 	Text    string
 	Thought string // of the assistant; some providers want it back
-	// Thinking is what the provider itself wants back of the thought, signatures included; only it can read it.
+	// Thinking is the part of the thought that the provider wants back, with signatures; only the provider can read it.
 	Thinking   json.RawMessage
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result

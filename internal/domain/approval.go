@@ -8,7 +8,7 @@ import (
 // ApprovalID is a UUID, version 7.
 type ApprovalID string
 
-// ApprovalKind tells who asks and what an answer can be.
+// ApprovalKind says who asks, and which answers are possible.
 type ApprovalKind string
 
 const (
@@ -18,7 +18,7 @@ const (
 	ApprovalAgentPermission ApprovalKind = "agentPermission"
 	// ApprovalQuestion asks for an answer in words, or in the fields of a form.
 	ApprovalQuestion ApprovalKind = "question"
-	// ApprovalUnknownOutcome asks what became of a call of ours that was running when its server stopped.
+	// ApprovalUnknownOutcome asks for the outcome of a call of ours that was running when its server stopped.
 	ApprovalUnknownOutcome ApprovalKind = "unknownOutcome"
 )
 
@@ -71,7 +71,7 @@ const (
 	DenyCall Verb = "deny"
 )
 
-// Resolution is what a person found out about a call whose server stopped while it ran, or wants done with it.
+// Resolution is a person's finding about a call whose server stopped while it ran, or the order to run it again.
 type Resolution string
 
 const (
@@ -89,8 +89,8 @@ const (
 	RememberGlobal    RememberScope = "global"    // for all executions of the tenant
 )
 
-// RememberOption is one permission rule that a decision may leave behind. It is made when the question is asked and
-// stored with it: what is remembered is what was shown.
+// RememberOption is one permission rule that a decision may create. It is built with the question and stored with it: the stored rule is the
+// one that the person saw.
 type RememberOption struct {
 	PreviewID   string  `json:"previewId"`
 	Matcher     Matcher `json:"matcher"`
@@ -112,8 +112,7 @@ type Decision struct {
 	By            Actor           `json:"by"`
 }
 
-// ByRule reports whether a rule decided, and not a person. A person's decision names the rule that it left behind, and
-// then how far that reaches.
+// ByRule reports whether a rule decided, and not a person. A person's decision names the rule that it created, with its scope.
 func (d Decision) ByRule() bool { return d.RuleID != "" && d.Remember == RememberOnce }
 
 // PermissionOption is one answer that an external agent offers. The id is what it gets back; the kind is a hint, and

@@ -51,15 +51,15 @@ func (e AuditEntry) Decoded() (record AuditRecord, err error) {
 	return record, nil
 }
 
-// Agrees reports whether e is found by what its record says. Where it does not, somebody hid it from those who look for an
-// execution or an action, and left the record and so the hash as they were.
+// Agrees reports whether the columns by which e is found agree with its record. If not, somebody has hidden the entry from searches by execution or
+// action, without touching the record and so the hash.
 func (e AuditEntry) Agrees() bool {
 	record, err := e.Decoded()
 	return err == nil && record.Action == e.Action && record.Execution == e.Execution
 }
 
 // Link returns the hash that e must have: SHA-256, in hex, over the lines tenant, seq, time in microseconds, hash of
-// the entry before, and record. Who changes, moves or removes an entry breaks the chain behind it.
+// the entry before, and record. Changing, moving or removing an entry breaks the chain behind it.
 func (e AuditEntry) Link() string {
 	digest := sha256.New()
 	for _, part := range []string{

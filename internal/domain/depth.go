@@ -2,13 +2,13 @@ package domain
 
 import "bytes"
 
-// MaxDepth is how many levels a JSON document of somebody else may have, each list and each object in it being one.
+// MaxDepth is how many levels a foreign JSON document may have. Each list and each object is one.
 //
-// Readers of JSON that call themselves for each level come to the end of their stack somewhere behind a few hundred: one call
-// with ten thousand brackets for arguments, which nobody had even allowed, and no client could read the list that it stood in.
+// Recursive readers of JSON overflow their stack after a few hundred levels: one call with ten thousand brackets for arguments, which nobody had
+// even allowed, made the list with it unreadable for every client.
 const MaxDepth = 64
 
-// TooDeep reports whether a document has more than [MaxDepth] levels. Whether it is JSON otherwise, others look at.
+// TooDeep reports whether a document has more than [MaxDepth] levels. It does not check that the document is JSON.
 func TooDeep(document []byte) bool {
 	if bytes.Count(document, []byte("["))+bytes.Count(document, []byte("{")) <= MaxDepth { // nearly all that comes
 		return false

@@ -92,7 +92,7 @@ type (
 		Source Source `json:"source"`
 	}
 
-	// StateChanged tells every change of status but the last, which is the terminal event's.
+	// StateChanged is every change of status but the last, which is the terminal event.
 	StateChanged struct {
 		From   Status `json:"from"`
 		To     Status `json:"to"`
@@ -102,7 +102,7 @@ type (
 		Code  Code           `json:"code,omitempty"`  // of the failure that interrupted it, where there was one
 	}
 
-	// PromptQueued reports that a further prompt was taken in. Its turn comes when those before it have ended.
+	// PromptQueued reports that a further prompt was accepted. Its turn comes when those before it have ended.
 	PromptQueued struct {
 		PromptID PromptID `json:"promptId"`
 		Text     string   `json:"text"`
@@ -131,7 +131,7 @@ type (
 		Options map[string]string `json:"options,omitempty"`
 	}
 
-	// TurnContinued reports that a turn that was cut off or interrupted goes on, and what the agent was told of it.
+	// TurnContinued reports that an interrupted turn continues, with the message to the agent.
 	TurnContinued struct {
 		Turn int        `json:"turn"`
 		Mode ResumeMode `json:"mode"`
@@ -164,16 +164,16 @@ type (
 		Message string `json:"message"`
 	}
 
-	// AgentUpdated passes on what the agent said and the other events do not tell: kinds unknown to us, and fields that
-	// have no place elsewhere. Update is as the agent sent it.
+	// AgentUpdated passes on an update that no other event holds: a kind unknown to us, or fields without a place elsewhere. Update is as the agent
+	// sent it.
 	AgentUpdated struct {
 		Turn   int             `json:"turn"` // 0 between turns, here and below
 		Kind   string          `json:"kind"`
 		Update json.RawMessage `json:"update"`
 	}
 
-	// AgentMCPServerUpdated says what became of an MCP server that the request names. The protocol does not say it: a
-	// program is started by way of Signoff, which sees the start; with an address nobody knows.
+	// AgentMCPServerUpdated is the state of an MCP server that the request names. The protocol does not report it: Signoff sees the start of a program,
+	// because it is started through Signoff, but knows nothing of an address.
 	AgentMCPServerUpdated struct {
 		Server  string          `json:"server"`
 		Status  MCPServerStatus `json:"status"`
@@ -181,7 +181,7 @@ type (
 	}
 
 	// AgentOptionsUpdated says what can be chosen with the agent, and what is chosen: its modes, its models and its other options.
-	// It replaces what was told before.
+	// It replaces the options before.
 	AgentOptionsUpdated struct {
 		Turn    int           `json:"turn"`
 		Options []AgentOption `json:"options"`
@@ -200,8 +200,8 @@ type (
 		Update json.RawMessage `json:"update"`
 	}
 
-	// AgentSilent reports that nothing has come from the agent for a while although it is its turn. Some agents ask their
-	// model again and again for minutes and say nothing of it.
+	// AgentSilent reports that the agent has sent nothing for a while during its turn. Some agents repeat a request to their model for minutes without
+	// reporting it.
 	AgentSilent struct {
 		Turn    int   `json:"turn"`
 		Seconds int64 `json:"seconds"`
@@ -247,7 +247,7 @@ type (
 		Thinking json.RawMessage `json:"thinking,omitempty"`
 	}
 
-	// ToolCallRequested says what the agent asks for, before anybody judged it. MessageID is the message that the
+	// ToolCallRequested is the agent's request, before policy has judged it. MessageID is the message that the
 	// call belongs to: the calls of one model answer share it.
 	ToolCallRequested struct {
 		ToolCallID string          `json:"toolCallId"`
@@ -358,13 +358,13 @@ type (
 		Status   string `json:"status"`
 	}
 
-	// RateLimitUpdated passes on what the agent said of its provider's limits; their form is the vendor's.
+	// RateLimitUpdated passes on the agent's report of its provider's limits, in the vendor's form.
 	RateLimitUpdated struct {
 		Turn   int             `json:"turn"`
 		Update json.RawMessage `json:"update"`
 	}
 
-	// UsageUpdated replaces what was known of the execution's usage: it is a sum, never a difference.
+	// UsageUpdated replaces the usage of the execution: it is a sum, never a difference.
 	UsageUpdated struct {
 		Usage   Usage  `json:"usage"`
 		Turn    *Usage `json:"turn,omitempty"`    // of the turn so far
@@ -408,8 +408,7 @@ type (
 		Max   float64 `json:"max"`
 	}
 
-	// BlocksGenerated reports that the agent has handed in blocks, and that a person is to accept them or ask for changes.
-	// One that was submitted before is superseded by it.
+	// BlocksGenerated reports that the agent has submitted blocks for a person to accept or to change. It supersedes an earlier submission.
 	BlocksGenerated struct {
 		Generation       int             `json:"generation"` // 1, 2, 3 …
 		Turn             int             `json:"turn"`
@@ -419,7 +418,7 @@ type (
 		DocumentRevision string          `json:"documentRevision,omitempty"` // that the agent was shown
 	}
 
-	// BlocksAccepted reports that a person has taken the blocks. The execution ends with it.
+	// BlocksAccepted reports that a person has accepted the blocks. The execution ends with it.
 	BlocksAccepted struct {
 		Generation int   `json:"generation"`
 		By         Actor `json:"by"`

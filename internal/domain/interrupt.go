@@ -2,7 +2,7 @@ package domain
 
 import "errors"
 
-// InterruptCause says why an execution is interrupted. It decides which ways to go on there are, and whether the choice has a deadline.
+// InterruptCause says why an execution is interrupted. It decides how the execution can be resumed, and whether the choice has a deadline.
 type InterruptCause string
 
 const (
@@ -16,11 +16,11 @@ func (c InterruptCause) Known() bool {
 	return c == CauseProvider || c == CauseRecovery || c == CauseProcessGone
 }
 
-// Expires reports whether the choice has a deadline. Nothing is lost while a request waits to be repeated; what an agent's process did
-// is harder to find out each hour.
+// Expires reports whether the choice has a deadline. A request that waits to be repeated loses nothing, but what a lost process of an agent
+// did becomes harder to find out each hour.
 func (c InterruptCause) Expires() bool { return c == CauseProcessGone }
 
-// ResumeModes lists how somebody may have the execution go on.
+// ResumeModes lists how the execution can be resumed.
 func (c InterruptCause) ResumeModes() []ResumeMode {
 	if c == CauseProcessGone {
 		return []ResumeMode{ResumeLoad, ResumeFresh, ResumeFail}
@@ -28,6 +28,6 @@ func (c InterruptCause) ResumeModes() []ResumeMode {
 	return []ResumeMode{ResumeRetry, ResumeFail}
 }
 
-// ErrProviderUnavailable is in the chain of what [Agent.Prompt] returns where the provider of its model did not serve a request that it
-// may serve later: it is away, or it wants another key or more credit. Prompted again, the agent repeats that request and nothing else.
+// ErrProviderUnavailable is in the chain of the error of [Agent.Prompt] if the provider of its model did not serve a request that it may serve
+// later: it is down, or it wants another key or more credit. Prompted again, the agent repeats that request and nothing else.
 var ErrProviderUnavailable = errors.New("the provider did not serve the request")

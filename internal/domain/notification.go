@@ -7,7 +7,7 @@ import (
 )
 
 // ExecutionInterruptedType is the type of the notification for an execution.stateChanged to interrupted. Webhooks get no other change of
-// status: this one waits for a person, mostly without a deadline.
+// status: an interrupted execution waits for a person, mostly without a deadline.
 const ExecutionInterruptedType EventType = "execution.interrupted"
 
 // NotificationTypes are the types of notifications that a webhook can ask for. All but [ExecutionInterruptedType] are those of the event that they
@@ -17,8 +17,8 @@ var NotificationTypes = []EventType{
 	ExecutionFailedType, ExecutionCancelledType, ExecutionTimedOutType,
 }
 
-// Notification is the body that a webhook gets. It is thin: it says what happened and where to read more, and what it leaves out cannot
-// leak to wherever it is sent.
+// Notification is the body of a webhook request. It is small on purpose: it says what happened and where to read more, and it cannot leak what it
+// omits.
 type Notification struct {
 	Type      EventType        `json:"type"`
 	Timestamp time.Time        `json:"timestamp"`

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Progress is how far an execution has come, as its log tells it. [Progress.Apply] is the one definition of that state: a session
+// Progress is the state of an execution that its log amounts to. [Progress.Apply] is the one definition of that state: a session
 // changes it by the events that it writes, and a session that recovers the execution applies the events that are written.
 //
-// It depends on the events of the driver alone. What other people write, and what is kept in rows (whether a question is answered, which
-// prompts wait), is not in it: their events change nothing here, so the driver needs no news of them to know its own state.
+// It depends on the driver's events alone. Events of other writers change nothing here, and the state that rows hold (which questions are answered,
+// which prompts wait) is not in it: so the driver knows this state without reading their writes.
 //
 // A Progress is for one goroutine at once. Its zero value is not ready; see [NewProgress].
 type Progress struct {
@@ -22,7 +22,7 @@ type Progress struct {
 	Since  time.Time      // of the newest change of status
 
 	Turn TurnProgress
-	Said Speech // in this turn
+	Said LastMessage // in this turn
 
 	Usage    Usage
 	Warned   map[string]bool    // bounds of the budget that were warned of
@@ -45,7 +45,7 @@ type Progress struct {
 type TurnProgress struct {
 	Number int               // 1, 2, 3 …; 0: there was none
 	Open   bool              // it has not ended
-	Heard  bool              // the agent has said something in it, so it had heard the prompt
+	Heard  bool              // the agent has answered, so it had received the prompt
 	Text   string            // the prompt; empty for the first turn, whose prompt is the execution's
 	Edits  int               // the generation that the turn changes; 0: none
 	Repair int               // see [TurnStarted]
@@ -92,7 +92,7 @@ func NewProgress() *Progress {
 	}
 }
 
-// Fold applies a log from its first event on. It fails where the log is broken.
+// Fold applies a whole log. It fails if the log is broken.
 func Fold(log []Event) (*Progress, error) {
 	p := NewProgress()
 	for _, event := range log {
@@ -103,8 +103,8 @@ func Fold(log []Event) (*Progress, error) {
 	return p, nil
 }
 
-// Apply takes the next event of the log. It passes over a type that it does not know, so that an older server can read a newer log. Where
-// it fails, the log is broken.
+// Apply applies the next event of the log. It ignores a type that it does not know, so that an older server can read a newer log. An error means
+// that the log is broken.
 func (p *Progress) Apply(event Event) error { return event.ApplyTo(p) }
 
 // ApplyText is [Progress.Apply] for the piece of a text that an event at that time holds.
@@ -155,7 +155,7 @@ func (p *Progress) applyTurn(at time.Time, payload Payload) {
 		p.Turn = TurnProgress{
 			Number: e.Turn, Open: true, Text: e.Text, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
 		}
-		p.Said, p.Streaming = Speech{}, false
+		p.Said, p.Streaming = LastMessage{}, false
 		p.forgetTexts()
 	case TurnContinued:
 		p.Turn.Heard = p.Turn.Heard && e.Mode != ResumeFresh
@@ -289,17 +289,17 @@ func cloneEach[K comparable, V any](of map[K]*V) map[K]*V {
 	return all
 }
 
-// ActiveTime is for how long the turn has been active at a time, as far as timeoutSeconds counts: neither while somebody else is waited
-// for, nor without a driver.
+// ActiveTime is the active time of the turn at a given time, as timeoutSeconds counts it: neither waiting for somebody else nor time without a
+// driver is active.
 func (p *Progress) ActiveTime(at time.Time) time.Duration { return p.clock.at(at) }
 
-// Active reports whether that time passes now.
+// Active reports whether active time passes now.
 func (p *Progress) Active() bool { return p.clock.runs() }
 
-// Retrying is the request to a model that has failed and is to be repeated; nil where there is none.
+// Retrying is the failed request to a model that will be repeated; nil: there is none.
 func (p *Progress) Retrying() *Retrying { return p.retries.now() }
 
-// RetryAt is when it is repeated; zero where nothing is.
+// RetryAt is the time of the repetition; zero: there is none.
 func (p *Progress) RetryAt() time.Time {
 	if p.retries.newest == nil {
 		return time.Time{}
@@ -315,13 +315,13 @@ func Executed(call ToolCall, done ToolCallCompleted, started bool) ExecutedToolC
 	}
 	return ExecutedToolCall{
 		ToolCallID: call.ID, Name: call.Tool, Outcome: done.Outcome, ResultSummary: line,
-		// Some agents begin before they ask, and blocks are handed in without a start.
+		// Some agents begin before they ask, and blocks are submitted without a start.
 		Approved: done.Outcome == OutcomeSucceeded || started && done.Outcome != OutcomeDenied &&
 			(done.Outcome != OutcomeExpired || done.Error != nil && done.Error.Code == CodeClientTimedOut),
 	}
 }
 
-// AppendExecuted adds a call to those of an output, and lets the oldest go where there are too many.
+// AppendExecuted adds a call to the list of an output, and drops the oldest beyond its bound.
 func AppendExecuted(calls []ExecutedToolCall, more ExecutedToolCall) []ExecutedToolCall {
 	calls = append(calls, more)
 	return calls[max(0, len(calls)-ExecutedCalls):]

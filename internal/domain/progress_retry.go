@@ -2,8 +2,7 @@ package domain
 
 import "time"
 
-// RetryAt is when a request to a model is repeated, as the newest events of a log tell; zero where none is to be repeated. What is no event of
-// ours is passed over.
+// RetryAt is when a request to a model is repeated, according to the newest events of a log; zero: none is. Unknown events are ignored.
 func RetryAt(newest []Event) time.Time {
 	var r retrying
 	for _, event := range newest {

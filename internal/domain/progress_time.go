@@ -2,19 +2,19 @@ package domain
 
 import "time"
 
-// activeTime counts the active time of a turn, from the times of its events: a session that recovers the turn goes on counting where the
-// last one stopped. Otherwise a turn that is parked often enough would never be out of time.
+// activeTime counts the active time of a turn from the times of its events: a session that recovers the turn continues the count. Otherwise a turn
+// that is parked often enough would never time out.
 type activeTime struct {
 	sum    time.Duration
 	before time.Duration // the sum before the newest instant
-	newest time.Time     // of which the driver has told something
+	newest time.Time     // of the driver's newest event
 	status Status
 	retry  time.Time       // when a failed request to a model is repeated; until then no time passes
 	here   map[string]bool // calls that run, and not only at the client
 }
 
 func (a *activeTime) take(at time.Time, payload Payload) {
-	if byAnybody(payload) {
+	if fromAnyWriter(payload) {
 		return
 	}
 	a.pass(at)
@@ -24,7 +24,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	case ModelRetrying:
 		a.retry = p.At
 	case StateChanged:
-		if takesUp(p) {
+		if losesDriver(p) {
 			a.sum = a.before
 		}
 		a.status = p.To
@@ -39,9 +39,9 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	}
 }
 
-// byAnybody reports whether not only the driver writes such an event. That somebody has left a prompt does not tell that the agent was
-// still at work, and the time of that is of the clock of another replica.
-func byAnybody(payload Payload) bool {
+// fromAnyWriter reports whether others than the driver also write such an event. A queued prompt does not show that the agent was still working,
+// and its time comes from the clock of another replica.
+func fromAnyWriter(payload Payload) bool {
 	switch payload.(type) {
 	case PromptQueued, BlocksAccepted, ApprovalResolved:
 		return true
@@ -50,7 +50,7 @@ func byAnybody(payload Payload) bool {
 	}
 }
 
-// pass lets the time go on to the next event. Clocks are set back, and another driver may have a slower one.
+// pass moves on to the time of the next event. It may be earlier: clocks are set back, and another driver may have a slower one.
 func (a *activeTime) pass(at time.Time) {
 	if at.Equal(a.newest) {
 		return
@@ -87,16 +87,16 @@ func (a *activeTime) runs() bool {
 // ReasonAgentExited is the reason of the change to initializing where a driver opens an agent again that has exited.
 const ReasonAgentExited = "the agent had exited"
 
-// takesUp reports whether the turn has lost its driver while it was active. When that was is not known: what the next one writes in its
-// first change comes after all the time in which there was none, and that does not count.
-func takesUp(p StateChanged) bool {
+// losesDriver reports whether the turn had lost its driver while it was active. Nobody knows when: the first change of the next driver comes after
+// the time without one, and that time does not count.
+func losesDriver(p StateChanged) bool {
 	active := p.From == StatusWaiting || p.From == StatusStreaming || p.From == StatusExecutingTool
 	switch {
 	case !active:
 		return false
 	case p.To == StatusInitializing:
-		return p.Reason != ReasonAgentExited // its driver is there
+		return p.Reason != ReasonAgentExited // its driver lives
 	default:
-		return p.To == StatusInterrupted && p.Cause != CauseProvider // whose driver has heard of the failure
+		return p.To == StatusInterrupted && p.Cause != CauseProvider // its driver has seen the failure
 	}
 }

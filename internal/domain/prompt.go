@@ -5,7 +5,7 @@ import "time"
 // PromptID is a UUID, version 7.
 type PromptID string
 
-// QueuedPrompt is a further prompt of an execution that waits for its turn. Those that have had it are in the log.
+// QueuedPrompt is a further prompt of an execution that waits for its turn. Started ones are in the log.
 type QueuedPrompt struct {
 	ID        PromptID
 	Execution ExecutionID
@@ -17,7 +17,7 @@ type QueuedPrompt struct {
 	Created   time.Time
 }
 
-// WhenBusy says what becomes of a prompt that comes while a turn runs.
+// WhenBusy says how a prompt is handled that arrives while a turn runs.
 type WhenBusy string
 
 const (
@@ -26,7 +26,7 @@ const (
 	WhenBusyInterrupt WhenBusy = "interrupt" // the turn is cancelled, and it is the next
 )
 
-// ResumeMode says how an interrupted execution goes on. Which ones there are depends on its [InterruptCause].
+// ResumeMode says how an interrupted execution is resumed. Its [InterruptCause] decides which modes there are.
 type ResumeMode string
 
 const (

@@ -2,7 +2,7 @@ package domain
 
 import "time"
 
-// PermissionRule is a stored verdict on calls that look alike: a remembered decision, or an operator's word.
+// PermissionRule is a stored verdict on similar calls: a remembered decision, or a rule of an operator.
 type PermissionRule struct {
 	ID        string
 	Tenant    TenantID

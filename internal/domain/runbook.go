@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Kind says what an execution is for. It decides what the agent is told and which tools it has.
+// Kind says what an execution is for. It decides the agent's instructions and its tools.
 type Kind string
 
 const (
@@ -14,7 +14,7 @@ const (
 	KindGeneration Kind = "inlineBlockGeneration" // writes blocks for one place of a runbook
 )
 
-// BlockName is the block of a runbook that an execution was started by.
+// BlockName is the block of a runbook that started an execution.
 type BlockName struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
@@ -78,14 +78,14 @@ const (
 	ClientCallCancelled ClientCallState = "cancelled"
 )
 
-// ClientAnswer is what came of a call that the client ran: an output, or an error where it failed.
+// ClientAnswer is the result of a call that the client ran: an output, or an error.
 type ClientAnswer struct {
 	Output string `json:"output"`
 	Error  string `json:"error,omitempty"` // a sentence for the model; empty: it succeeded
 	By     Actor  `json:"by"`
 }
 
-// Generation is blocks that the agent has handed in.
+// Generation is blocks that the agent has submitted.
 type Generation struct {
 	Execution        ExecutionID
 	Number           int // 1, 2, 3 … within the execution
@@ -115,7 +115,7 @@ type Edit struct {
 	Document   *Document `json:"document,omitempty"` // takes the place of the request's; nil: it has not changed
 }
 
-// Refusal is why a client's call takes an answer no more, or another one: nil where it has this answer.
+// Refusal is why a client's call does not accept the answer; nil: it has this answer already.
 func (c ClientCall) Refusal(answer ClientAnswer) error {
 	switch {
 	case c.Answer != nil && c.Answer.Output == answer.Output && c.Answer.Error == answer.Error:

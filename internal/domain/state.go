@@ -35,8 +35,8 @@ var (
 
 // transitions is the whole table; docs/states.md draws it and a test holds the two together.
 //
-// A status of a running turn goes back to initializing only when another session takes the execution up after a
-// restart: what ran is gone, and the agent is rebuilt from the log.
+// A status of a running turn goes back to initializing only when another session recovers the execution: its processes are gone, and the agent is
+// rebuilt from the log.
 var transitions = map[Status][]Status{
 	StatusQueued:              join(aborts, StatusInitializing),
 	StatusInitializing:        join(aborts, StatusWaiting, StatusInterrupted),

@@ -90,7 +90,7 @@ type Action struct {
 	Secrets []string // the names of the secrets that it is given
 }
 
-// Outcome is what became of a tool call. Each call has exactly one.
+// Outcome is how a tool call ended. Each call has exactly one.
 type Outcome string
 
 const (
@@ -116,7 +116,7 @@ type Command struct {
 	Denied   []Denied // what the sandbox keeps it from; the host fills it in
 }
 
-// Denied is a file, or a folder with all that is in it, that a command is kept from.
+// Denied is a file, or a folder with its content, that a command cannot reach.
 type Denied struct {
 	Path   string // absolute
 	Hidden bool   // it cannot be read either
@@ -124,7 +124,7 @@ type Denied struct {
 
 // CommandResult is how a command ended.
 type CommandResult struct {
-	ExitCode int // as the shell tells it: 128 + signal for a killed process
+	ExitCode int // as a shell reports it: 128 + signal for a killed process
 	TimedOut bool
 	Duration time.Duration
 }

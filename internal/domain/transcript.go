@@ -87,7 +87,7 @@ func (t *Transcript) answer(id string) *answer {
 	return a
 }
 
-// Messages are those of all turns. An answer whose calls are not all done comes without their results.
+// Messages are the messages of all turns. An answer with open calls comes without their results.
 func (t *Transcript) Messages() []Message {
 	var all []Message
 	for _, a := range t.answers {
@@ -101,8 +101,8 @@ func (t *Transcript) Messages() []Message {
 	return all
 }
 
-// whole reports whether the answer came to its end: only then does the model remember it. An answer that has asked for a
-// tool has, whatever was noted of its text: its calls must not be forgotten, they need an outcome.
+// whole reports whether the answer is complete: only then does the model remember it. An answer with tool calls always is, because its calls need an
+// outcome.
 func (a *answer) whole() bool {
 	return len(a.calls) > 0 || (a.textDone && !a.interrupted)
 }
