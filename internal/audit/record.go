@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -64,19 +65,11 @@ type Provenance struct {
 // Call is the record of a tool call with its outcome.
 func Call(execution domain.Execution, call domain.ToolCall, came Provenance, done domain.ToolCallCompleted) domain.AuditRecord {
 	return domain.AuditRecord{
-		Action: "toolCall." + verb(call), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
+		Action: "toolCall." + string(cmp.Or(call.Class, "unknown")), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
 		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call, came),
 		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
 		Outcome: string(done.Outcome), Summary: short(done.Output), DurationMs: done.DurationMs,
 	}
-}
-
-// verb returns the last word of an action: the class of the call, not the name of the tool.
-func verb(call domain.ToolCall) string {
-	if call.Class == "" {
-		return "unknown"
-	}
-	return string(call.Class)
 }
 
 // details describe a call without its contents: a written file is named, not repeated.

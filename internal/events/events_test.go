@@ -125,7 +125,7 @@ type source interface {
 // silence is how long nothing may come. A busy machine takes minutes for hundreds of commits, but not for one.
 const silence = time.Minute
 
-// reads takes n frames, waiting for the bell where there are none.
+// reads takes n frames, waiting for a notification if there are none.
 func (w *world) reads(f source, n int) []events.Frame {
 	w.t.Helper()
 	var all []events.Frame
@@ -237,8 +237,8 @@ func TestTwoReplicas(t *testing.T) {
 	}
 }
 
-// TestStirred: a session must hear of what others write, and is not disturbed by itself.
-func TestStirred(t *testing.T) {
+// TestForeignWritesNotify: a session must hear of what others write, and is not disturbed by itself.
+func TestForeignWritesNotify(t *testing.T) {
 	url := storetest.Postgres(t)
 	w := newWorld(t, storetest.Open(t, store.Config{DatabaseURL: url}))
 	other := run(t, storetest.Open(t, store.Config{DatabaseURL: url}))
@@ -309,13 +309,13 @@ func (s *slow) Commit(_ context.Context, changes []store.Change) ([]store.Result
 
 func (s *slow) Shared() bool { return false }
 
-// slowHouse is a slow store that others write to.
-type slowHouse struct {
-	*house
+// slowReplica is a slow store that others write to.
+type slowReplica struct {
+	*replicaStore
 	slow *slow
 }
 
-func (s slowHouse) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
+func (s slowReplica) Commit(ctx context.Context, changes []store.Change) ([]store.Result, error) {
 	return s.slow.Commit(ctx, changes)
 }
 
@@ -324,7 +324,7 @@ func (s slowHouse) Commit(ctx context.Context, changes []store.Change) ([]store.
 func TestBatchesOfOneKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{takes: time.Second}
-		log := run(t, slowHouse{&house{town: newTown(), broken: make(chan error)}, s})
+		log := run(t, slowReplica{&replicaStore{database: newDatabase(), broken: make(chan error)}, s})
 		var writers sync.WaitGroup
 		write := func(c store.Change) {
 			writers.Go(func() {

@@ -111,7 +111,7 @@ type merged struct {
 
 func (m *merged) Shared() bool { return m.shared }
 
-// Notify and Listen are those of a database on which nobody ever rings.
+// Notify and Listen are those of a database without notifications.
 func (m *merged) Notify(context.Context, []string) error { return nil }
 func (m *merged) Listen(ctx context.Context, _ func(), _ func(string)) error {
 	<-ctx.Done()

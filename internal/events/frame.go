@@ -57,12 +57,12 @@ func encode(id string, event domain.Event, named bool) Frame {
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}
 }
 
-// placedEvery is how often a piece says its place although the pieces before it tell it. A reader that has come in the
-// middle of a text learns there how much it has missed.
+// placedEvery is the interval of pieces that have their place although the pieces before them imply it. A reader that begins in the middle of
+// a text learns there how much it has missed.
 const placedEvery = 32
 
-// appendData appends the data of an event. A piece says its place, `turn` and `offset`, where its text begins and where
-// its seq is a multiple of [placedEvery]; elsewhere it follows the piece of the same text before it.
+// appendData appends the data of an event. A piece has its place, `turn` and `offset`, at the beginning of its text and if its seq is a
+// multiple of [placedEvery]; any other piece follows the piece of the same text before it.
 func appendData(b []byte, event domain.Event) []byte {
 	data := oneLine(event.Data)
 	if !event.Type.Piece() || event.Seq%placedEvery == 0 {

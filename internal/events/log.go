@@ -311,8 +311,8 @@ func (r *request) finish(result result) {
 	close(r.done)
 }
 
-// stamped gives the time of the batch to the events that have none. A session dates its own: what it knows of itself depends on their
-// times, and must be what the log tells whoever recovers the execution.
+// stamped sets the time of the batch on events without one. A session dates its own events, because its state depends on their times and must
+// be the same after recovery from the log.
 func stamped(batch []*request, now time.Time) []store.Change {
 	now = now.UTC().Truncate(time.Microsecond)
 	changes := make([]store.Change, len(batch))
@@ -422,15 +422,16 @@ func (l *Log) readHeads(ctx context.Context, topics []*topic, found *atomic.Int6
 	for i, t := range topics {
 		known[i] = t.known()
 	}
-	news, err := l.store.ChangedHeads(ctx, known)
+	changed, err := l.store.ChangedHeads(ctx, known)
 	if err != nil {
 		slog.Warn("cannot look for the writes of other replicas", "error", err)
 		return
 	}
-	for _, n := range news {
+	for _, n := range changed {
 		switch t := topics[n.Place]; {
-		case n.Gone:
-			t.missing(known[n.Place].LastSeq)
+		case n.Gone && known[n.Place].LastSeq > 0:
+			t.forget()
+		case n.Gone: // a session watches before it creates, so an execution without events is not deleted
 		case t.polled(n.Head):
 			found.Add(1)
 		}

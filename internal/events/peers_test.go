@@ -18,18 +18,18 @@ import (
 	"signoff/internal/store"
 )
 
-// town is the database of several replicas: how long each log is, and the channel of the bells.
-type town struct {
-	mu       sync.Mutex
-	heads    map[domain.ExecutionID]store.Head
-	ears     map[*house]func(payload string)
-	payloads []string // all that was sent
+// database is shared by several replicas: it has the length of each log, and the notification channel.
+type database struct {
+	mu        sync.Mutex
+	heads     map[domain.ExecutionID]store.Head
+	listeners map[*replicaStore]func(payload string)
+	payloads  []string // all that was sent
 }
 
-// house is the store of one replica of a town.
-type house struct {
+// replicaStore is the store of one replica.
+type replicaStore struct {
 	events.Store
-	*town
+	*database
 	hush   atomic.Pointer[func(ctx context.Context) error] // in place of Notify
 	broken chan error                                      // ends Listen
 	tries  int                                             // of Listen
@@ -39,23 +39,23 @@ type house struct {
 
 const oddTenant domain.TenantID = "a e:b\n%"
 
-func newTown() *town {
-	return &town{heads: map[domain.ExecutionID]store.Head{}, ears: map[*house]func(string){}}
+func newDatabase() *database {
+	return &database{heads: map[domain.ExecutionID]store.Head{}, listeners: map[*replicaStore]func(string){}}
 }
 
-// house is one more replica, whose log runs. What it reads because it has just begun to listen is over.
-func (w *town) house(t *testing.T) (*house, *events.Log) {
+// replica adds a replica whose log runs. It has finished the reads of a new listener.
+func (w *database) replica(t *testing.T) (*replicaStore, *events.Log) {
 	t.Helper()
-	h := &house{town: w, broken: make(chan error)}
+	h := &replicaStore{database: w, broken: make(chan error)}
 	log := run(t, h)
 	time.Sleep(20 * time.Millisecond)
 	synctest.Wait()
 	return h, log
 }
 
-func (h *house) Shared() bool { return true }
+func (h *replicaStore) Shared() bool { return true }
 
-func (h *house) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
+func (h *replicaStore) Commit(_ context.Context, changes []store.Change) ([]store.Result, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	outcomes := make([]store.Result, len(changes))
@@ -68,25 +68,25 @@ func (h *house) Commit(_ context.Context, changes []store.Change) ([]store.Resul
 	return outcomes, nil
 }
 
-func (h *house) Head(_ context.Context, id domain.ExecutionID) (store.Head, error) {
+func (h *replicaStore) Head(_ context.Context, id domain.ExecutionID) (store.Head, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.heads[id], nil
 }
 
-func (h *house) ChangedHeads(_ context.Context, known []store.KnownHead) (news []store.ChangedHead, err error) {
+func (h *replicaStore) ChangedHeads(_ context.Context, known []store.KnownHead) (changed []store.ChangedHead, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, k := range known {
 		h.read = append(h.read, k.Execution)
 		if head, there := h.heads[k.Execution]; !there || head.LastSeq > k.LastSeq || head.ForeignWrites != k.ForeignWrites {
-			news = append(news, store.ChangedHead{Place: i, Gone: !there, Head: head})
+			changed = append(changed, store.ChangedHead{Place: i, Gone: !there, Head: head})
 		}
 	}
-	return news, nil
+	return changed, nil
 }
 
-func (h *house) EventPage(_ context.Context, id domain.ExecutionID, after int64, _, _ int) ([]domain.Event, error) {
+func (h *replicaStore) EventPage(_ context.Context, id domain.ExecutionID, after int64, _, _ int) ([]domain.Event, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var page []domain.Event
@@ -96,18 +96,18 @@ func (h *house) EventPage(_ context.Context, id domain.ExecutionID, after int64,
 	return page, nil
 }
 
-func (h *house) Feed(context.Context, domain.TenantID, store.FeedCursor, int, int) (store.FeedPage, error) {
+func (h *replicaStore) Feed(context.Context, domain.TenantID, store.FeedCursor, int, int) (store.FeedPage, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.feeds++
 	return store.FeedPage{}, nil
 }
 
-func (h *house) FeedHead(context.Context, domain.TenantID) (store.FeedCursor, error) {
+func (h *replicaStore) FeedHead(context.Context, domain.TenantID) (store.FeedCursor, error) {
 	return store.FeedCursor{}, nil
 }
 
-func (h *house) Notify(ctx context.Context, payloads []string) error {
+func (h *replicaStore) Notify(ctx context.Context, payloads []string) error {
 	if hush := h.hush.Load(); hush != nil {
 		return (*hush)(ctx)
 	}
@@ -115,27 +115,27 @@ func (h *house) Notify(ctx context.Context, payloads []string) error {
 	return nil
 }
 
-func (w *town) send(payloads ...string) {
+func (w *database) send(payloads ...string) {
 	w.mu.Lock()
-	ears := slices.Collect(maps.Values(w.ears))
+	listeners := slices.Collect(maps.Values(w.listeners))
 	w.payloads = append(w.payloads, payloads...)
 	w.mu.Unlock()
-	for _, hear := range ears {
+	for _, receive := range listeners {
 		for _, payload := range payloads {
-			hear(payload)
+			receive(payload)
 		}
 	}
 }
 
-func (h *house) Listen(ctx context.Context, ready func(), heard func(payload string)) error {
+func (h *replicaStore) Listen(ctx context.Context, ready func(), received func(payload string)) error {
 	h.mu.Lock()
 	h.tries++
-	h.ears[h] = heard
+	h.listeners[h] = received
 	h.mu.Unlock()
 	defer func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.ears, h)
+		delete(h.listeners, h)
 	}()
 	select { // it may be broken from the beginning
 	case err := <-h.broken:
@@ -152,7 +152,7 @@ func (h *house) Listen(ctx context.Context, ready func(), heard func(payload str
 }
 
 // sent returns what was sent since the last time.
-func (w *town) sent() []string {
+func (w *database) sent() []string {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *town) sent() []string {
 }
 
 // asked returns the heads that the replica asked for since the last time.
-func (h *house) asked() []domain.ExecutionID {
+func (h *replicaStore) asked() []domain.ExecutionID {
 	synctest.Wait()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -198,12 +198,12 @@ func at(t *testing.T, log *events.Log, id domain.ExecutionID) (seen func() int64
 	}
 }
 
-// The clock of a bubble stands still while anybody has something to do: what is seen before the first poll was told by a bell.
+// The clock of a bubble stands still while anybody has something to do: events seen before the first poll came by notification.
 func TestNotificationReachesTheOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		a, here := w.house(t)
-		_, there := w.house(t)
+		w := newDatabase()
+		a, here := w.replica(t)
+		_, there := w.replica(t)
 		begun := time.Now()
 		seen := at(t, here, "x")
 		all, err := here.FollowAll(t.Context(), oddTenant, store.FeedCursor{})
@@ -218,7 +218,7 @@ func TestNotificationReachesTheOtherReplica(t *testing.T) {
 		select {
 		case <-all.Notified():
 		default:
-			t.Error("who follows all is not rung for")
+			t.Error("a follower of all is not notified")
 		}
 		if read := a.asked(); !slices.Equal(read, []domain.ExecutionID{"x"}) {
 			t.Errorf("heads of %v are read", read)
@@ -239,9 +239,9 @@ func TestNotificationReachesTheOtherReplica(t *testing.T) {
 
 func TestForgottenOnTheOtherReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		_, here := w.house(t)
-		_, there := w.house(t)
+		w := newDatabase()
+		_, here := w.replica(t)
+		_, there := w.replica(t)
 		commitFor(t, there, "x")
 		f, err := here.Follow(t.Context(), "x", 0)
 		if err != nil {
@@ -262,9 +262,9 @@ func TestForgottenOnTheOtherReplica(t *testing.T) {
 
 func TestNotificationsAreCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		_, log := w.house(t)
-		_, other := w.house(t)
+		w := newDatabase()
+		_, log := w.replica(t)
+		_, other := w.replica(t)
 		seen := at(t, other, "0")
 		time.Sleep(time.Hour)
 		if sent := w.sent(); len(sent) > 0 {
@@ -298,8 +298,8 @@ func TestNotificationsAreCollected(t *testing.T) {
 
 func TestOwnNotificationsAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		a, log := w.house(t)
+		w := newDatabase()
+		a, log := w.replica(t)
 		at(t, log, "x")
 		a.asked()
 		commitFor(t, log, "x")
@@ -309,13 +309,13 @@ func TestOwnNotificationsAreIgnored(t *testing.T) {
 	})
 }
 
-// What a replica lets go of as it ends is told before it returns, and only to the others.
+// A replica announces its release before it returns, and only to the others.
 func TestReleaseNotifiesTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
+		w := newDatabase()
 		heard := map[string]int{}
 		for _, name := range []string{"here", "there", "leaving"} {
-			log := events.NewLog(&house{town: w, broken: make(chan error)})
+			log := events.NewLog(&replicaStore{database: w, broken: make(chan error)})
 			log.OnRelease(func() { heard[name]++ })
 			ctx, stop := context.WithCancel(t.Context())
 			var running sync.WaitGroup
@@ -334,18 +334,18 @@ func TestReleaseNotifiesTheOthers(t *testing.T) {
 	})
 }
 
-// Bells that were rung while nobody listened are lost, so whoever listens again looks at everything.
-func TestLostEar(t *testing.T) {
+// Notifications that were sent while nobody listened are lost, so a new listener reads everything.
+func TestLostListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		a, here := w.house(t)
-		_, there := w.house(t)
+		w := newDatabase()
+		a, here := w.replica(t)
+		_, there := w.replica(t)
 		seen := at(t, here, "x")
 		a.broken <- errors.New("the connection is lost")
 		synctest.Wait()
 		commitFor(t, there, "x")
 		if n := seen(); n != 0 || here.Stats().Listening {
-			t.Errorf("%d events are seen without an ear: %+v", n, here.Stats())
+			t.Errorf("%d events are seen without a listener: %+v", n, here.Stats())
 		}
 		time.Sleep(100 * time.Millisecond)
 		if n := seen(); n != 1 || !here.Stats().Listening || here.Stats().FoundByNotification != 1 {
@@ -357,9 +357,9 @@ func TestLostEar(t *testing.T) {
 // A database that refuses to let anybody listen is asked less and less often, and the poll goes on.
 func TestDeafReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		a, here := w.house(t)
-		_, there := w.house(t)
+		w := newDatabase()
+		a, here := w.replica(t)
+		_, there := w.replica(t)
 		seen := at(t, here, "x")
 		ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
 		defer cancel()
@@ -393,20 +393,20 @@ func TestDeafReplica(t *testing.T) {
 	})
 }
 
-// A bell that cannot be rung holds nobody up. What there is to tell meanwhile does not pile up, either: from some point on it is
+// A notification that cannot be sent delays no commit. Unsent notifications do not pile up, either: from some point on they are
 // that there is something everywhere.
 func TestNotificationThatCannotBeSent(t *testing.T) {
 	for name, c := range map[string]struct {
 		hush func(context.Context) error
-		want string // what is told in the end
+		want string // the payload in the end
 	}{
 		"it hangs":      {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, " *"},
 		"it is refused": {func(context.Context) error { return errors.New("no") }, " e:x t:a+e%3Ab%0A%25"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newTown()
-				b, log := w.house(t)
+				w := newDatabase()
+				b, log := w.replica(t)
 				b.hush.Store(&c.hush)
 				begun := time.Now()
 				commitFor(t, log, "first")
@@ -431,9 +431,9 @@ func TestNotificationThatCannotBeSent(t *testing.T) {
 
 func TestTooMuchToTell(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		_, here := w.house(t)
-		_, there := w.house(t)
+		w := newDatabase()
+		_, here := w.replica(t)
+		_, there := w.replica(t)
 		const many = 900
 		id := func(i int) domain.ExecutionID { return domain.ExecutionID(fmt.Sprintf("%036d", i)) }
 		last := at(t, here, id(many-1))
@@ -478,8 +478,8 @@ func TestTooMuchToTell(t *testing.T) {
 // Whoever may connect to the database may send to the channel.
 func TestGarbageOnTheChannel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newTown()
-		a, log := w.house(t)
+		w := newDatabase()
+		a, log := w.replica(t)
 		at(t, log, "x")
 		a.asked()
 		for _, payload := range []string{

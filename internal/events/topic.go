@@ -168,14 +168,6 @@ func (t *topic) known() store.KnownHead {
 	return store.KnownHead{Execution: t.id, LastSeq: t.head, ForeignWrites: t.foreignWrites}
 }
 
-// missing handles an execution that the store does not have. A session watches before it creates, so only an execution that had
-// events before the read can have been deleted.
-func (t *topic) missing(before int64) {
-	if before > 0 {
-		t.forget()
-	}
-}
-
 // polled applies a head from the store. The first head counts as a foreign write, because earlier ones are unknown. It reports
 // whether there are new events.
 func (t *topic) polled(head store.Head) (grown bool) {

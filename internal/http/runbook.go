@@ -54,10 +54,3 @@ func toGeneration(g domain.Generation) api.Generation {
 		DocumentRevision: textOrNull(g.DocumentRevision), CreatedAt: api.Time(g.Created), DecidedAt: timeOrNull(g.Decided),
 	}
 }
-
-func generationSummary(g *domain.Generation) *api.GenerationSummary {
-	if g == nil {
-		return nil
-	}
-	return &api.GenerationSummary{Number: g.Number, State: g.State}
-}

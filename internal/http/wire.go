@@ -78,7 +78,6 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		Output:                 toOutput(e.Output),
 		PendingApprovals:       []api.ApprovalSummary{},
 		PendingToolCalls:       mapped(open.calls, toCallSummary),
-		Generation:             generationSummary(open.generation),
 		LastSeq:                e.LastSeq,
 		CreatedAt:              api.Time(e.Created),
 		UpdatedAt:              api.Time(e.Updated),
@@ -87,6 +86,9 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 	}
 	if out.Metadata == nil {
 		out.Metadata = map[string]string{}
+	}
+	if g := open.generation; g != nil {
+		out.Generation = &api.GenerationSummary{Number: g.Number, State: g.State}
 	}
 	addPermissions(&out, r)
 	addRunbook(&out, r)

@@ -5,7 +5,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"strings"
+	"fmt"
+	"regexp"
 )
 
 const (
@@ -21,10 +22,12 @@ func newToken() (token, id string, hash []byte) {
 	return prefix + "_" + id + "_" + secret, id, hashSecret(secret)
 }
 
+var tokenForm = regexp.MustCompile(fmt.Sprintf("^%s_([0-9a-f]{%d})_([0-9a-f]{%d})$", prefix, 2*idBytes, 2*secretBytes))
+
 // parseToken splits a token. It is strict, so that malformed tokens never reach the database.
 func parseToken(token string) (id, secret string, ok bool) {
-	parts := strings.Split(token, "_")
-	if len(parts) != 3 || parts[0] != prefix || !isHex(parts[1], idBytes) || !isHex(parts[2], secretBytes) {
+	parts := tokenForm.FindStringSubmatch(token)
+	if parts == nil {
 		return "", "", false
 	}
 	return parts[1], parts[2], true
@@ -44,16 +47,4 @@ func randomHex(bytes int) string {
 	buffer := make([]byte, bytes)
 	rand.Read(buffer) // never fails: crypto/rand ends the program if there is no randomness
 	return hex.EncodeToString(buffer)
-}
-
-func isHex(text string, bytes int) bool {
-	if len(text) != 2*bytes {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
-		}
-	}
-	return true
 }

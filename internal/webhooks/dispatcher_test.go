@@ -28,11 +28,11 @@ var ann = domain.Actor{KeyID: "k", Name: "ann"}
 // scene is a dispatcher over a database, whose requests reach functions instead of the network. It lives in a bubble.
 type scene struct {
 	*testing.T
-	store *store.Store
-	book  *webhooks.Service
-	links *webhooks.Links
-	bell  func()
-	end   func()
+	store   *store.Store
+	service *webhooks.Service
+	links   *webhooks.Links
+	notify  func()
+	end     func()
 
 	mu      sync.Mutex
 	answer  map[string]func(*http.Request) (*http.Response, error) // by host
@@ -114,9 +114,9 @@ func (s *scene) start() {
 	ctx, cancel := context.WithCancel(s.Context())
 	var running sync.WaitGroup
 	running.Go(func() { dispatcher.Run(ctx) })
-	s.bell = dispatcher.Notify
+	s.notify = dispatcher.Notify
 	s.end = func() { cancel(); running.Wait() }
-	s.book = webhooks.NewService(s.store, webhooks.Targets{}, s.links, s.bell)
+	s.service = webhooks.NewService(s.store, webhooks.Targets{}, s.links, s.notify)
 }
 
 func (s *scene) must(err error) {
@@ -132,7 +132,7 @@ func (s *scene) hook(host string, change ...func(*webhooks.CreateParams)) store.
 	for _, c := range change {
 		c(&order)
 	}
-	hook, err := s.book.Create(s.Context(), order)
+	hook, err := s.service.Create(s.Context(), order)
 	s.must(err)
 	return hook
 }
@@ -144,7 +144,7 @@ func (s *scene) happens(hook store.Webhook, n int) {
 		s.must(s.store.AddDelivery(s.Context(), store.Delivery{Webhook: hook.ID, ID: fmt.Sprintf("msg_%d", i), Tenant: hook.Tenant,
 			Type: "execution.completed", Body: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i))}))
 	}
-	s.bell()
+	s.notify()
 }
 
 func (s *scene) deliveries(hook store.Webhook) []store.Delivery {
@@ -169,7 +169,7 @@ func TestDelivers(t *testing.T) {
 	play(t, func(s *scene) {
 		hook := s.hook("a.example")
 		s.happens(hook, 1)
-		synctest.Wait() // by the bell: no time has passed
+		synctest.Wait() // by the notification: no time has passed
 		got := s.at("a.example")
 		if len(got) != 1 || got[0].id != "msg_0" || string(got[0].body) != `{"n":0}` || !verified(got[0], hook.Secret) {
 			t.Fatalf("%+v", got)
@@ -181,7 +181,7 @@ func TestDelivers(t *testing.T) {
 	})
 }
 
-// Without a bell, since another replica has written it, or it was claimed by one that died.
+// Without a notification, since another replica has written it, or it was claimed by one that died.
 func TestFindsWhatIsDue(t *testing.T) {
 	play(t, func(s *scene) {
 		hook := s.hook("a.example")
@@ -225,7 +225,7 @@ func TestTriesAgain(t *testing.T) {
 		if d := s.deliveries(hook)[0]; d.State != store.DeliveryDelivered || len(d.Attempts) != 5 || d.Attempts[0].Error != "The target answered 500." {
 			t.Errorf("%+v", d)
 		}
-		if _, err := s.book.Resend(s.Context(), tenant, hook.ID, got[0].id, ann, "api"); err != nil {
+		if _, err := s.service.Resend(s.Context(), tenant, hook.ID, got[0].id, ann, "api"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -296,9 +296,9 @@ func TestSlowTenantHoldsUpItself(t *testing.T) {
 		hook := s.hook("fast.example")
 		for n := range 30 {
 			sleep(time.Second)
-			_, err := s.book.Test(s.Context(), tenant, hook.ID)
+			_, err := s.service.Test(s.Context(), tenant, hook.ID)
 			s.must(err)
-			synctest.Wait() // by the bell: no time has passed
+			synctest.Wait() // by the notification: no time has passed
 			if got := len(s.at("fast.example")); got != n+1 {
 				t.Fatalf("%d of %d are sent; the others wait for the targets of other tenants", got, n+1)
 			}
@@ -322,7 +322,7 @@ func TestRedeliveryDuringAnAttempt(t *testing.T) {
 					sleep(time.Second)
 				}
 				s.answers("a.example", nil)
-				_, err := s.book.Resend(s.Context(), tenant, hook.ID, "msg_0", ann, "api")
+				_, err := s.service.Resend(s.Context(), tenant, hook.ID, "msg_0", ann, "api")
 				s.must(err)
 				sleep(20 * time.Second)
 				d := s.deliveries(hook)[0]
@@ -374,7 +374,7 @@ func TestAnswers(t *testing.T) {
 					t.Error("the redirect was followed")
 				}
 				if c.disabled {
-					if _, err := s.book.Test(s.Context(), tenant, hook.ID); domain.CodeOf(err) != domain.CodeConflict {
+					if _, err := s.service.Test(s.Context(), tenant, hook.ID); domain.CodeOf(err) != domain.CodeConflict {
 						t.Errorf("tested: %v", err)
 					}
 				}
@@ -403,7 +403,7 @@ func TestStopGivesBack(t *testing.T) {
 func TestBothSecretsSign(t *testing.T) {
 	play(t, func(s *scene) {
 		hook := s.hook("a.example")
-		rotated, err := s.book.Rotate(s.Context(), tenant, hook.ID, "", ann, "api")
+		rotated, err := s.service.Rotate(s.Context(), tenant, hook.ID, "", ann, "api")
 		s.must(err)
 		s.happens(hook, 1)
 		synctest.Wait()
@@ -413,7 +413,7 @@ func TestBothSecretsSign(t *testing.T) {
 		s.end() // or it would look every second of the day
 		sleep(25 * time.Hour)
 		s.start()
-		_, err = s.book.Test(s.Context(), tenant, hook.ID)
+		_, err = s.service.Test(s.Context(), tenant, hook.ID)
 		s.must(err)
 		synctest.Wait()
 		if got := s.at("a.example")[1]; verified(got, hook.Secret) || !verified(got, rotated.Secret) || strings.Contains(got.signature, " ") {

@@ -83,18 +83,14 @@ func (s *Service) Create(ctx context.Context, params CreateParams) (store.Webhoo
 		ID: uuid.Must(uuid.NewV7()).String(), Tenant: params.Tenant, URL: params.URL, Description: params.Description, Types: params.Types,
 		Links: params.Links, Secret: secret, Created: time.Now().UTC().Truncate(time.Microsecond), By: params.By,
 	}
-	record := auditRecord("webhook.created", hook.ID, params.By, params.Channel)
-	record.Details = domain.Encode(map[string]any{"host": hostOf(params.URL), "types": params.Types, "links": params.Links})
-	return hook, s.CreateWebhook(ctx, hook, MaxPerTenant, record)
-}
-
-// hostOf returns the only part of an address in the audit, because the path is often a key.
-func hostOf(address string) string {
-	target, err := url.Parse(address)
-	if err != nil {
-		return ""
+	target, err := url.Parse(params.URL)
+	if err != nil { // unreachable: it was checked
+		return store.Webhook{}, err
 	}
-	return target.Host
+	record := auditRecord("webhook.created", hook.ID, params.By, params.Channel)
+	// The audit has only the host of the address, because the path is often a key.
+	record.Details = domain.Encode(map[string]any{"host": target.Host, "types": params.Types, "links": params.Links})
+	return hook, s.CreateWebhook(ctx, hook, MaxPerTenant, record)
 }
 
 // chosenSecret returns the given secret, or a new one.

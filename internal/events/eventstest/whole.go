@@ -18,7 +18,7 @@ func BrokenReceived(log []domain.Event) []string {
 
 // Whole puts back what the API leaves out of pieces of a text, as every reader of a log can do: the turn and the offset
 // of a piece follow from the pieces of the same text before it. The log may begin anywhere; a text whose beginning is not in it
-// must say its place before [Whole] can tell it, so its first pieces are left as they are. An error tells of a piece whose place is not
+// must have its place before [Whole] knows it, so its first pieces are left as they are. An error tells of a piece whose place is not
 // where the one before it ends.
 func Whole(log []domain.Event) ([]domain.Event, error) {
 	ends := map[string]place{}

@@ -27,9 +27,6 @@ func (r *Reducer) accepted(p domain.BlocksAccepted) {
 	}
 }
 
-// ended cancels the blocks at the end of the execution: nobody can accept them any more.
-func (r *Reducer) ended() { r.decide(domain.GenerationCancelled) }
-
 // decide sets the state of the submitted blocks.
 func (r *Reducer) decide(state domain.GenerationState) {
 	if r.current == nil {

@@ -1,18 +1,10 @@
 package items
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"slices"
 
 	"signoff/internal/domain"
 )
-
-func digestOf(arguments json.RawMessage) digest {
-	sum := sha256.Sum256(arguments)
-	return digest(base64.RawStdEncoding.EncodeToString(sum[:]))
-}
 
 // call returns a call by its id. A log names a call by its request first; where it does not, there is an item all the same, since
 // a person has to see that it ran.

@@ -1,6 +1,8 @@
 package items
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -18,7 +20,8 @@ func (r *Reducer) changesAskedFor(c *call) {
 	if !known {
 		return
 	}
-	if arguments := digestOf(c.Tool.Arguments); arguments != c.described {
+	sum := sha256.Sum256(c.Tool.Arguments)
+	if arguments := digest(base64.RawStdEncoding.EncodeToString(sum[:])); arguments != c.described {
 		c.described = arguments
 		r.describe(c, read(c.Tool.Arguments))
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // consoleFolder has logs and the items that they make. The console makes items of the log itself, in the browser, and
-// test/console/unit/conversation.test.js holds it to these files; so whoever changes the reducer hears of it there.
+// test/console/unit/conversation.test.js holds it to these files; so a change of the reducer fails there.
 const consoleFolder = "../../../test/console/unit/items/"
 
 // toldLog is one log as the API sends it, and what it amounts to.
@@ -37,21 +37,21 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 	past := []domain.InputMessage{{Role: domain.RoleUser, Content: "Hello"}, {Role: domain.RoleAssistant, Content: "Hello!"}}
 	for name, c := range map[string]struct {
 		request domain.Request
-		story   *story
+		script  *script
 	}{
 		"files":  {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
 		"agent":  {domain.Request{Prompt: "Change it."}, agentWork()},
 		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
 		"odd":    {domain.Request{Prompt: "Surprise me."}, oddWork()},
-		"chance": {domain.Request{Prompt: "Go."}, rapid.Custom(randomStory).Example(8)},
+		"chance": {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := Reduce(c.request, c.story.Log)
+			all, err := Reduce(c.request, c.script.Log)
 			if err != nil {
 				t.Fatal(err)
 			}
 			golden(t, consoleFolder+name+".json", asJSON(t, toldLog{
-				Request: toldRequest{c.request.Prompt, c.request.Messages}, Log: sent(c.story.Log), Items: all,
+				Request: toldRequest{c.request.Prompt, c.request.Messages}, Log: sent(c.script.Log), Items: all,
 			})+"\n")
 		})
 	}
@@ -70,7 +70,7 @@ func sent(log []domain.Event) []toldEvent {
 }
 
 // oddWork is what hostile models and agents write where a change of a file is read: odd arguments, odd paths, odd patches, odd reports.
-func oddWork() *story {
+func oddWork() *script {
 	s := begun(domain.SourceInternal)
 	for n, c := range []struct{ tool, arguments string }{
 		{"write", `{"path":["p"],"content":"x"}`}, {"write", `7`}, {"write", `null`}, {"write", `{"PATH":"capitals","Content":"x\n"}`},

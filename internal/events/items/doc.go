@@ -1,5 +1,4 @@
-// Package items tells an execution as a conversation: what was said, thought, done and changed, as a list of items in
-// place of a log of events.
+// Package items turns the log of an execution into a conversation: a list of messages, thoughts, tool calls and changes.
 //
 // # Model
 //

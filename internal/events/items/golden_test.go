@@ -16,14 +16,14 @@ func TestWholeConversations(t *testing.T) {
 	past := []domain.InputMessage{{Role: domain.RoleUser, Content: "Hello"}, {Role: domain.RoleAssistant, Content: "Hello!"}}
 	for name, c := range map[string]struct {
 		request domain.Request
-		story   *story
+		script  *script
 	}{
 		"files":  {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
 		"agent":  {domain.Request{Prompt: "Change it."}, agentWork()},
 		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all, err := Reduce(c.request, c.story.Checked(t))
+			all, err := Reduce(c.request, c.script.Checked(t))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,7 +15,7 @@ import (
 func TestTheSameItemsInWhateverPortions(t *testing.T) {
 	request := domain.Request{Prompt: "Go."}
 	rapid.Check(t, func(t *rapid.T) {
-		log := randomStory(t).Checked(t)
+		log := randomScript(t).Checked(t)
 		atOnce, err := Reduce(request, log)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,7 @@ func (r *Reducer) take(payload domain.Payload) error {
 	case domain.BlocksAccepted:
 		r.accepted(p)
 	case domain.ExecutionEnded:
-		r.ended()
+		r.decide(domain.GenerationCancelled) // nobody can accept the blocks any more
 	case domain.MessageDelta:
 		return r.addText(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
 	case domain.ThoughtDelta:

@@ -128,8 +128,8 @@ func TestLongDiffsAreCutAndCountedWhole(t *testing.T) {
 	}
 }
 
-// tool is the tool item of a story about one call.
-func tool(t *testing.T, s *story) *Tool {
+// tool is the tool item of a script about one call.
+func tool(t *testing.T, s *script) *Tool {
 	t.Helper()
 	for _, i := range reduced(t, s) {
 		if i.Tool != nil {
@@ -147,7 +147,7 @@ func TestStatusOfACall(t *testing.T) {
 	start := domain.ToolCallStarted{ToolCallID: "c"}
 	handOver := domain.ToolCallStarted{ToolCallID: "c", Awaits: domain.AwaitsClient}
 	for name, c := range map[string]struct {
-		story  []domain.Payload
+		script []domain.Payload
 		wanted ToolStatus
 	}{
 		"requested":                      {[]domain.Payload{request}, ToolRequested},
@@ -166,7 +166,7 @@ func TestStatusOfACall(t *testing.T) {
 			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalCancelled}}, ToolCancelled},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := tool(t, begun(domain.SourceInternal).Add(c.story...)).Status; got != c.wanted {
+			if got := tool(t, begun(domain.SourceInternal).Add(c.script...)).Status; got != c.wanted {
 				t.Errorf("it is %s, not %s", got, c.wanted)
 			}
 		})
@@ -192,8 +192,8 @@ func TestReportsDoNotChangeWhatAPersonWasShown(t *testing.T) {
 	}
 }
 
-// diffs are the diffs of a story, in short.
-func diffs(t *testing.T, s *story) []string {
+// diffs are the diffs of a script, in short.
+func diffs(t *testing.T, s *script) []string {
 	t.Helper()
 	var short []string
 	for _, i := range reduced(t, s) {
@@ -212,7 +212,7 @@ func TestALostCallIsNotRunning(t *testing.T) {
 	question := func(id domain.ApprovalID, kind domain.ApprovalKind) domain.Payload {
 		return domain.ApprovalRequested{ApprovalID: id, ToolCallID: "c", Kind: kind, Tool: "bash", Arguments: []byte(`{"command":"make"}`)}
 	}
-	told := begun(domain.SourceInternal)
+	log := begun(domain.SourceInternal)
 	for _, step := range []struct {
 		payload domain.Payload
 		want    ToolStatus
@@ -226,7 +226,7 @@ func TestALostCallIsNotRunning(t *testing.T) {
 		{run("a2"), ToolRunning},
 		{domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded}, ToolSucceeded},
 	} {
-		all := reduced(t, told.Add(step.payload))
+		all := reduced(t, log.Add(step.payload))
 		tool := all[len(all)-1].Tool
 		if tool.Status != step.want {
 			t.Errorf("after %T: %s, want %s", step.payload, tool.Status, step.want)
@@ -235,7 +235,7 @@ func TestALostCallIsNotRunning(t *testing.T) {
 			t.Errorf("%+v", tool.Approvals)
 		}
 	}
-	told.Checked(t)
+	log.Checked(t)
 }
 
 func TestDiffsOfACall(t *testing.T) {
@@ -251,7 +251,7 @@ func TestDiffsOfACall(t *testing.T) {
 	const write = `{"path":"p","content":"x"}`
 	for name, c := range map[string]struct {
 		source domain.SourceType
-		story  []domain.Payload
+		script []domain.Payload
 		wanted []string
 	}{
 		"proposed": {domain.SourceInternal, []domain.Payload{request("write", write)}, []string{"diff:c:1 p proposed open"}},
@@ -284,7 +284,7 @@ func TestDiffsOfACall(t *testing.T) {
 			domain.ToolCallReported{ToolCallID: "c", Update: []byte(`[]`)}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.wanted, diffs(t, begun(c.source).Add(c.story...))); diff != "" {
+			if diff := cmp.Diff(c.wanted, diffs(t, begun(c.source).Add(c.script...))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -15,15 +15,15 @@ type report map[string]json.RawMessage
 // reported takes a report. A call that a person was asked about stays as it was shown: an agent must not be able to put
 // other words below somebody's name.
 func (r *Reducer) reported(p domain.ToolCallReported) {
-	var told report
-	if json.Unmarshal(p.Update, &told) != nil {
+	var reported report
+	if json.Unmarshal(p.Update, &reported) != nil {
 		return
 	}
 	c := r.call(p.ToolCallID)
 	if len(c.Tool.Approvals) == 0 {
-		told.describe(c.Tool)
+		reported.describe(c.Tool)
 	}
-	texts, diffs := told.content()
+	texts, diffs := reported.content()
 	if c.outcome == "" && len(texts) > 0 {
 		c.Tool.Output, c.Tool.Truncated = bounded(strings.Join(texts, "\n"), TextBytes)
 	}

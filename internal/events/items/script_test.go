@@ -10,15 +10,15 @@ import (
 	"signoff/internal/events/items/itemstest"
 )
 
-// story is a log that a test tells, and begun how every log begins.
-type story = itemstest.Script
+// script is a log that a test writes, and begun how every log begins.
+type script = itemstest.Script
 
 var begun = itemstest.Begun
 
-// randomStory is one by chance.
-func randomStory(t *rapid.T) *story { return itemstest.Random(t, 0, 80) }
+// randomScript is one by chance.
+func randomScript(t *rapid.T) *script { return itemstest.Random(t, 0, 80) }
 
-func reduced(t *testing.T, s *story) []Item {
+func reduced(t *testing.T, s *script) []Item {
 	t.Helper()
 	all, err := Reduce(domain.Request{}, s.Log)
 	if err != nil {
@@ -48,7 +48,7 @@ var (
 
 // fileWork is an execution of the internal agent: thoughts, allowed, approved, edited, denied and expired calls, a restart in the
 // middle of a message and of a command, a further turn.
-func fileWork() *story {
+func fileWork() *script {
 	return begun(domain.SourceInternal).Add(
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "First "},
 		domain.ThoughtDelta{MessageID: "m1", Turn: 1, Text: "look."},
@@ -116,7 +116,7 @@ func fileWork() *story {
 
 // agentWork is an execution of an external agent: a call that it reports with a diff and asks about when it has begun, a file that
 // Signoff writes for it, a call that is lost with the process, and what it says between two turns.
-func agentWork() *story {
+func agentWork() *script {
 	return begun(domain.SourceACP).Add(
 		domain.MessageDelta{MessageID: "t1-1-x", Turn: 1, Text: "I change it."},
 		domain.MessageCompleted{MessageID: "t1-1-x", Turn: 1},
@@ -163,7 +163,7 @@ func agentWork() *story {
 }
 
 // blockWork is a generation of blocks: handed in, changed, accepted; and a tool that the frontend runs.
-func blockWork() *story {
+func blockWork() *script {
 	return begun(domain.SourceInternal).Add(
 		domain.ToolCallRequested{ToolCallID: "s1", MessageID: "m1", Turn: 1, Tool: "submit_blocks", Class: domain.ClassNone,
 			Arguments: []byte(`{"blocks":[{"type":"script"}]}`), Summary: "Submit 1 block"},

@@ -18,14 +18,14 @@ type failer interface {
 	Errorf(format string, args ...any)
 }
 
-// shelf is where a test stores items.
-type shelf struct {
+// rowStore is where a test stores items.
+type rowStore struct {
 	fold domain.ItemFold
 	rows []domain.ItemRow // by place
 }
 
 // store takes what a reducer stores, by way of the text that a database would hold.
-func (s *shelf) store(reducer *Reducer) {
+func (s *rowStore) store(reducer *Reducer) {
 	var rows []domain.ItemRow
 	s.fold, rows = reducer.Stored()
 	for _, row := range rows {
@@ -37,7 +37,7 @@ func (s *shelf) store(reducer *Reducer) {
 }
 
 // resumed goes on behind what is stored.
-func (s *shelf) resumed(t failer, request domain.Request) *Reducer {
+func (s *rowStore) resumed(t failer, request domain.Request) *Reducer {
 	reducer, err := Resume(request, s.fold)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (s *shelf) resumed(t failer, request domain.Request) *Reducer {
 }
 
 // take restores what an event needs, and takes it.
-func (s *shelf) take(t failer, reducer *Reducer, event domain.Event) {
+func (s *rowStore) take(t failer, reducer *Reducer, event domain.Event) {
 	step, err := Read(event)
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func (s *shelf) take(t failer, reducer *Reducer, event domain.Event) {
 }
 
 // items are all of them, from the reducer where it knows them.
-func (s *shelf) items(t failer, reducer *Reducer) []Item {
+func (s *rowStore) items(t failer, reducer *Reducer) []Item {
 	all := []Item{}
 	for place := range reducer.Count() {
 		item, known := reducer.Item(place)
@@ -83,8 +83,8 @@ func (s *shelf) items(t failer, reducer *Reducer) []Item {
 func TestTheSameItemsOverStoredOnes(t *testing.T) {
 	request := domain.Request{Prompt: "Go.", Messages: []domain.InputMessage{{Role: domain.RoleUser, Content: "Hello."}}}
 	rapid.Check(t, func(t *rapid.T) {
-		log := randomStory(t).Checked(t)
-		reducer, stored := New(request), shelf{}
+		log := randomScript(t).Checked(t)
+		reducer, stored := New(request), rowStore{}
 		for n, event := range log {
 			if n > 0 && rapid.Float64Range(0, 1).Draw(t, "stores") < 0.3 {
 				stored.store(reducer)
@@ -122,7 +122,7 @@ func TestTextsGoOnOverStoredItems(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, every := range []int{1, 2, 5} {
-		reducer, stored := New(domain.Request{}), shelf{}
+		reducer, stored := New(domain.Request{}), rowStore{}
 		for n, event := range log {
 			if n > 0 && n%every == 0 {
 				stored.store(reducer)

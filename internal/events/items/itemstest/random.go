@@ -33,7 +33,7 @@ type generatedCall struct {
 	lost     bool // its server stopped while it ran
 }
 
-// Random is a story by chance, with whatever a reducer knows: also late reports about calls that have ended. It has
+// Random is a script by chance, with whatever a reducer knows: also late reports about calls that have ended. It has
 // at least and at most so many steps.
 func Random(t *rapid.T, least, most int) *Script {
 	source := rapid.SampledFrom([]domain.SourceType{domain.SourceInternal, domain.SourceACP}).Draw(t, "source")
@@ -256,7 +256,7 @@ func (w *generator) accept() {
 	}
 }
 
-// writeOther tells what is no part of the conversation.
+// writeOther adds events that are no part of the conversation.
 func (w *generator) writeOther() {
 	w.Add(domain.UsageUpdated{}, domain.AgentUpdated{Kind: "x", Update: []byte(`{}`)}, domain.PlanUpdated{})
 }

@@ -1,4 +1,4 @@
-// Package itemstest tells logs for tests of items: by hand, or by chance.
+// Package itemstest writes logs for tests of items: by hand, or by chance.
 package itemstest
 
 import (
@@ -8,10 +8,10 @@ import (
 	"signoff/internal/events/eventstest"
 )
 
-// Script is a log that a test tells.
+// Script is a log that a test writes.
 type Script struct {
 	Log    []domain.Event
-	length map[string]int // of the texts that were told in pieces
+	length map[string]int // of the texts that came in pieces
 }
 
 var morning = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
@@ -61,7 +61,7 @@ func (s *Script) Checked(t interface {
 }) []domain.Event {
 	t.Helper()
 	if broken := eventstest.Broken(s.Log); len(broken) > 0 {
-		t.Fatalf("the story is no log: %v", broken)
+		t.Fatalf("the script is no log: %v", broken)
 	}
 	return s.Log
 }
