@@ -9,14 +9,12 @@ import (
 
 // Change is one transaction as a value: everything that one step of an execution writes, or nothing of it.
 //
-// The named constructors of the packages that make changes build the legal ones; the store checks only the conditions
-// that need the transaction: that the epoch still holds, that an approval is still pending, that an idempotency
-// key is new. Where a check fails the change is refused as a whole and its result says why.
+// The packages that make changes build legal ones; the store checks only the conditions that need the transaction: that the epoch still holds, that
+// an approval is still pending, that an idempotency key is new. If a check fails, the whole change is refused and its result says why.
 type Change struct {
 	Execution domain.ExecutionID
 
-	// Epoch proves that the writer drives the execution. Under 0, others write, on any replica: a decision, a prompt or a control
-	// request.
+	// Epoch proves that the writer drives the execution. Under 0, others write, on any replica: a decision, a prompt or a control request.
 	Epoch int64
 
 	Create   *Creation               // the execution's first change
@@ -30,8 +28,8 @@ type Change struct {
 	// Audit is appended to the tenant's chain, see [Store.Audit]. A record without an execution gets the change's.
 	Audit []domain.AuditRecord
 
-	// Notify, under epoch 0, makes the driver look again, because a rule for all executions may have decided its approval. A change
-	// may hold nothing else.
+	// Notify, under epoch 0, makes the driver read again, because a rule for all executions may have decided its approval. A change may hold nothing
+	// else.
 	Notify bool
 
 	// Control requests, which the driver reads with [Store.ControlRequests]. Under epoch 0, but for Cancel.
@@ -61,8 +59,7 @@ type Change struct {
 
 	Resumed bool // the driver has handled the request to resume; the next interruption needs a new one
 
-	// Debug goes to the feed of raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. N is given
-	// here. Only the driver has any.
+	// Debug is appended to the raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. The store sets N. Only the driver has any.
 	Debug []domain.DebugMessage
 
 	// Events get their seq in the transaction, in this order: the last one gets Result.LastSeq. Execution, Type, Time
@@ -125,8 +122,8 @@ type ClientClosing struct {
 //   - domain.CodeAlreadyAnswered where it has another answer: another output or another error, whoever gives it;
 //   - domain.CodeCallEnded where its waiting ended otherwise, or its time is over by the database's clock.
 //
-// The same answer again is no error, and nothing of its change is written: no event, no record, no notification: see Result.Repeated. All of this is
-// also said of an execution that has ended.
+// The same answer again is no error, and nothing of its change is written: no event, no record, no notification: see Result.Repeated. All of this
+// also holds for an execution that has ended.
 type ClientAnswering struct {
 	ToolCallID string
 	Answer     domain.ClientAnswer
@@ -137,8 +134,8 @@ type ClientAnswering struct {
 //   - domain.CodeDocumentChanged where the generation was written for another revision;
 //   - domain.CodeBusy where the execution is not idle, or a prompt waits.
 //
-// Whoever has accepted it already, by the id of the key, may do so again: that is no error, and nothing of the change is
-// written: see Result.Repeated. All of this is also said of an execution that has ended, as accepting ends it.
+// The key that has accepted it may do so again: that is no error, and nothing of the change is written: see Result.Repeated. All of this also holds
+// for an execution that has ended, because accepting ends it.
 type Acceptance struct {
 	Generation int
 	Revision   string // of the document as the client has it; empty: it does not compare
@@ -196,7 +193,7 @@ type ResumeRequest struct {
 
 // Result is what became of one change of a batch.
 type Result struct {
-	// LastSeq is the seq of the change's last event, or the head where it had none.
+	// LastSeq is the seq of the change's last event; without events, that of the head.
 	LastSeq int64
 	// Repeated: the answer or acceptance existed already. Nothing of the change is written, so its events have no seq.
 	Repeated bool

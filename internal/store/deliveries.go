@@ -198,9 +198,8 @@ type Attempted struct {
 	Gone     string        // why the webhook is disabled from now on; or empty
 }
 
-// FinishAttempt keeps what came of an attempt. Who comes late, since somebody else has begun the next attempt, changes the delivery
-// only where it was delivered. Who was overtaken by a redelivery does not change it at all: that was promised to somebody, and the
-// failure of the last attempt would end it, that of another put it off for hours.
+// FinishAttempt stores the result of an attempt. A late result, after the next attempt has begun, changes the delivery only if it was delivered. A
+// result from before a redelivery changes nothing: a client was promised that redelivery, and a failure would end it or delay it for hours.
 func (s *Store) FinishAttempt(ctx context.Context, a Attempted) error {
 	d := a.Delivery
 	return s.transact(ctx, "keep an attempt", func(tx *sql.Tx) error {
@@ -225,7 +224,7 @@ func (s *Store) FinishAttempt(ctx context.Context, a Attempted) error {
 	})
 }
 
-// disable lets what waits for a webhook wait until it is enabled again.
+// disable postpones the deliveries of a webhook until it is enabled again.
 func (s *Store) disable(ctx context.Context, tx *sql.Tx, webhook, because string) error {
 	_, err := tx.ExecContext(ctx, `
 		update webhooks set disabled_us = now_us(), disabled_because = $2 where id = $1 and disabled_us is null`,
@@ -238,8 +237,8 @@ func (s *Store) disable(ctx context.Context, tx *sql.Tx, webhook, because string
 	return err
 }
 
-// ReturnDelivery undoes a claim whose attempt has come to nothing since the server stops: it is anybody's at once. One that is redelivered
-// meanwhile is that already, and keeps its number: were that given twice, two redeliveries could not be told apart.
+// ReturnDelivery undoes a claim whose attempt did not happen because the server stops: any server may claim it at once. A delivery that was
+// redelivered meanwhile is due already and keeps its number: a number given twice would confuse two redeliveries.
 func (s *Store) ReturnDelivery(ctx context.Context, d Delivery) error {
 	_, err := s.exec(ctx, "give a delivery back", `
 		update webhook_deliveries set due_us = now_us(), attempts = attempts - 1

@@ -10,29 +10,28 @@
 //
 // Others than the driver leave control requests for it: to cancel the execution, to close it, to resume it, and further prompts. [Store.ControlRequests] reads them at one moment, and the driver turns them into events.
 //
-// Two things wait for somebody outside, each in a row of its own. A client's call waits for one answer; a generation, blocks
-// that an agent has handed in, is submitted until it is accepted, superseded or dropped. Answers and acceptances come from any
-// replica and race with the driver, with each other and with the clock: the second one gets an error that names the first.
+// Two things wait for a client, each in a row of its own. A client's call waits for one answer; a generation, the blocks of an agent, is submitted
+// until it is accepted, superseded or cancelled. Answers and acceptances come from any replica and race with the driver, with each other and with
+// the clock: the second one gets an error that names the first.
 //
 // The items of a long execution, its log as a conversation, are stored as far as clients have read them: a row for each item, and a fold that
-// says which events are in the rows. They are a cache: [Store.SaveItems] moves them on, and nothing is lost with them.
+// says which events are in the rows. They are a cache that [Store.SaveItems] extends, and that can be rebuilt from the log.
 //
-// The feed is the logs of all executions of a tenant as one: a row for each change, in an order in which nothing that was read past
-// can still turn up. [Store.Feed] says why.
+// The feed joins the logs of all executions of a tenant: a row for each change, in an order in which no change appears behind a reader.
+// [Store.Feed] says why.
 //
-// Rules are verdicts that stand: in one execution, or in all of a tenant. A decision leaves one behind in its own
-// transaction, an operator writes one with [Store.CreateRule], and the change that acts by one counts a hit. Memory is
-// notes under a revision: a writer must have read the newest.
+// Rules are verdicts that stay valid: in one execution, or in all of a tenant. A decision creates one in its own transaction, an operator writes
+// one with [Store.CreateRule], and the change that applies one counts a hit. Memory is notes under a revision: a writer must have read the newest.
 //
-// The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own,
-// by which entries are numbered as events are by the head. A change brings its entries along.
+// The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own, which numbers the entries
+// as a head numbers events. A change contains its entries.
 //
 // An execution is deleted by a mark on its head ([Store.Delete]): from then on no read with a tenant finds it, and only its driver writes to
 // it. Its rows are removed in portions ([Store.Remove]) once it has ended.
 //
-// All that sessions and approvals write goes through [Store.Commit]: a batch of [Change] values, each a transaction
-// as a value, in one transaction of the database. Everything else reads, or is about leases and keys, or is what people
-// do to rules, memory and ended executions: each of those brings one record for the audit.
+// Sessions and approvals write through [Store.Commit] alone: a batch of [Change] values, each a transaction as a value, in one transaction of the
+// database. All other methods read, or manage leases and keys, or change rules, memory and ended executions for people, each with one audit
+// record.
 //
 // # Promises
 //
@@ -41,47 +40,45 @@
 //   - When Commit returns, its accepted changes survive the death of the process, and of the machine if its disk keeps what it has
 //     acknowledged.
 //   - The log of an execution has no hole and no double, also for a reader in the middle of a write.
-//   - A change under an old epoch writes nothing, and neither does an agent that notes something under one. A change
-//     with epoch 0 comes from others than the driver; the head counts it, so that a driver elsewhere sees that somebody wrote.
+//   - A change under an old epoch writes nothing, and so does a note of an agent. A change with epoch 0 comes from others than the driver; the head
+//     counts it, so that a driver elsewhere sees the write.
 //   - An accepted prompt is started or discarded before its execution rests or ends.
 //   - A client's call gets one answer, or none. One generation of an execution is submitted at most, and no queued
-//     prompt changes an accepted one. With the execution, all waiting ends.
+//     prompt changes an accepted one. When the execution ends, nothing waits any more.
 //   - An acceptance stands: no driver ends the execution without knowing of it.
 //   - A repeated answer or acceptance gets the same success, even if it has ended the execution, and no event or record is written
 //     twice.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
 //   - The audit has the records of all written changes, and of no refused one. Its entries are never
-//     changed or removed, not even with their execution: the database refuses it, and the chain shows it where somebody
-//     has got around that.
-//   - Approvals, client's calls and rules expire, and leases end, by the clock of the database (now_us in SQL), never by a replica's.
-//     By it, too, executions at a place are older or younger.
-//   - Of several who save notes on the same revision one wins.
-//   - Text is read back byte for byte, as far as it is UTF-8: what is not becomes U+FFFD on the way in, on both
-//     engines, since Postgres cannot keep it.
+//     changed or removed, not even with their execution: the database refuses it, and the chain shows it if somebody circumvents that.
+//   - Approvals, client's calls and rules expire, leases end, and executions at a place are older or younger, by the clock of the database (now_us in
+//     SQL), never by a replica's.
+//   - Of several writers of notes on the same revision one wins.
+//   - Text is read back byte for byte if it is UTF-8. Other bytes become U+FFFD when they are written, on both engines, because Postgres cannot
+//     keep them.
 //   - A tenant sees nothing of another: foreign rows are not found.
 //
 // # Two engines
 //
-// One text of SQL serves both. Where the engines differ is in [dialect], and nowhere else. SQLite has one writer, so
-// it proves nothing about concurrency: the suite in storetest runs on both, always.
+// One SQL text serves both. Their differences are in [dialect] alone. SQLite has one writer, so it proves nothing about concurrency: the suite in
+// storetest always runs on both.
 //
-// What a commit costs is round trips on Postgres, so what an agent says is one statement there (see [Change.Plain]), and of other
-// changes only those statements wait for their results whose results are needed (see pipeline); and planning, so lists are
-// written such that one plan does for all sizes. On SQLite it is the reading of statements, so the writer keeps them.
+// On Postgres, round trips and planning are the cost of a commit. So the text of an agent is one statement (see [Change.Plain]), the statements of
+// other changes wait for their results only if somebody needs them (see pipeline), and one plan serves lists of all sizes. On SQLite, parsing
+// statements is the cost, so the writer keeps them prepared.
 //
 // # Limits
 //
-// On Postgres the end of a tenant's audit is held from the last statements of a transaction to its commit, so audited
-// changes of one tenant commit one after the other. What arrives meanwhile belongs into one batch.
+// On Postgres the end of a tenant's audit is locked from the last statements of a transaction to its commit, so audited changes of one tenant commit
+// one after the other. The log puts changes that arrive meanwhile into one batch.
 //
-// What entries are looked up by is in columns beside the hashed record; who verifies the chain compares the two. Where the
-// head of a chain is gone and entries are left, nothing is appended, and so nothing of that tenant that is audited is
-// written, until somebody has looked: a second chain over the first would hide that there had been one.
+// Searches use columns beside the hashed record; the verification of the chain compares the two. If the head of a chain is gone and entries are
+// left, no audited change of that tenant is written until a person has looked: a second chain over the first would hide that there had been one.
 //
-// The chain proves nothing against somebody who may write to the database and computes all hashes anew behind the place:
-// who fears that keeps what [Store.AuditHead] says somewhere else, too.
+// The chain proves nothing against an attacker who can write to the database and recomputes all later hashes. Against that, keep the result of
+// [Store.AuditHead] somewhere else, too.
 //
 // # Errors
 //
-// Errors are [*domain.Error]. CodeStorage means that the database did not do its work; the cause says why.
+// Errors are [*domain.Error]. CodeStorage means that the database failed; the cause says why.
 package store

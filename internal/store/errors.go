@@ -11,7 +11,7 @@ import (
 // changes are in the database as a whole or not at all, and nobody knows which. Who must know reads the head.
 var ErrCommitUnknown = errors.New("the connection was lost during the commit, so nobody knows whether it happened")
 
-// failed wraps an error of the database with what was being done.
+// failed wraps an error of the database with the operation.
 func (s *Store) failed(doing string, err error) error {
 	var coded *domain.Error
 	if errors.As(err, &coded) {

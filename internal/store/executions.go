@@ -23,16 +23,16 @@ const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.roun
 // recoversAt is null unless a driver was lost and nobody drives the execution.
 const recoversAt = `case when h.owner is null and h.ended = 0 and h.queued_us is null and h.recoveries > 0 then h.wake_us end`
 
-// interruptCause is null unless the execution is interrupted. What a binary of version 8 has interrupted has no cause: only processes of
-// external agents were lost then. And such a binary leaves the cause behind when the execution goes on.
+// interruptCause is null unless the execution is interrupted. A binary of schema 8 writes no cause, because only processes of external agents were
+// lost then, and it does not clear the cause when the execution continues.
 const interruptCause = `case when e.status = 'interrupted' then coalesce(e.cause, 'processGone') end`
 
 const executionTables = ` from executions e join execution_heads h on h.execution_id = e.id `
 
-// kept leaves out what somebody has deleted, see [Store.Delete]: for all but its driver it is gone.
+// kept excludes deleted executions, see [Store.Delete]: only their drivers still see them.
 const kept = `h.deleted_us is null`
 
-// keptIn is kept for a table whose rows belong to executions. No planner turns it into a join, so a page costs a look at the head of each of its rows.
+// keptIn is kept for a table whose rows belong to executions. No planner turns it into a join, so a page costs one lookup of a head for each row.
 func keptIn(table string) string {
 	return `(select h.deleted_us from execution_heads h where h.execution_id = ` + table + `.execution_id) is null`
 }
@@ -114,9 +114,9 @@ var executionList = listing[domain.Execution]{
 	of: func(e domain.Execution) (int64, string) { return e.Created.UnixMicro(), string(e.ID) },
 }
 
-// LiveAt returns the executions at a place that have not ended, and whose blocks were not accepted, the oldest first: in the order
-// of the database's clock, as that of a replica that is ahead would make the newest of all that it creates. Nobody but who creates
-// one there sees to it that they do not stay many.
+// LiveAt returns the executions at a place that have not ended, and whose blocks were not accepted, the oldest first by the database's clock: the
+// clock of a fast replica would make all its executions the newest. The caller that creates executions at a place must keep them few; the store
+// does not limit them.
 func (s *Store) LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error) {
 	return selectAll(ctx, s, "list the executions at a place", scanValue[domain.ExecutionID], `
 		select id`+executionTables+`where e.tenant_id = $1 and place = $2 and ended_us is null and `+kept+`
@@ -137,7 +137,7 @@ func (s *Store) lockDriven(ctx context.Context, tx *sql.Tx, tenant domain.Tenant
 	return err
 }
 
-// found turns the lack of a row into the error for a client.
+// found turns a missing row into the error for a client.
 func (s *Store) found(err error, noun string) error {
 	switch {
 	case err == nil:

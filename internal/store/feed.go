@@ -22,11 +22,10 @@ type FeedPage struct {
 	Later bool
 }
 
-// Feed reads the events of all executions of a tenant from behind the cursor after on: at most limit, and it ends before
-// the one that would bring their data over so many bytes, but is not empty where there is an event. Whoever goes on from
-// the cursor of the last event sees every event once, and those of one execution in the order of their seqs. The events
-// of an execution that was deleted are gone from here, too. A cursor beyond the end is domain.CodeCursorBeyondHead: to
-// wait there could mean to skip events.
+// Feed reads the events of all executions of a tenant behind the cursor after: at most limit, and it ends before the event with which their data
+// would exceed bytes, but not before the first one. A reader that continues from the cursor of the last event sees every event once, and those of one
+// execution in the order of their seqs. The events of a deleted execution are gone from here, too. A cursor beyond the end is
+// domain.CodeCursorBeyondHead: waiting there could skip events.
 //
 // # Nothing is skipped
 //

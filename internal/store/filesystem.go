@@ -1,6 +1,6 @@
 package store
 
-// FileSystem is where a SQLite file lies.
+// FileSystem is the file system of a SQLite file.
 type FileSystem struct {
 	Name  string // where it matters to a database; else empty
 	Local bool   // locks and flushes are what they seem

@@ -8,9 +8,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// The items of an execution are made of its log by others; what is kept of them here spares to read the whole log for every page. A
-// fold and its rows change in one transaction ([Store.SaveItems]). Readers hold none: who reads a fold, then rows, then the same fold again,
-// has read rows that belong to it.
+// Package events/items makes the items of an execution from its log; the stored ones save reading the whole log for every page. A fold and its
+// rows change in one transaction ([Store.SaveItems]). Readers use none: if the fold is the same before and after reading rows, the rows belong
+// to it.
 
 // ItemFold returns how far the items of an execution are stored. It asks for no tenant: the caller has read the execution.
 func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.ItemFold, error) {
@@ -19,8 +19,8 @@ func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.Ite
 	}, `select version, seq, items, state from item_folds where execution_id = $1`, text(string(id)))
 }
 
-// ItemRows returns the rows with places of from on and below to. It ends before the row that would bring their states over so
-// many bytes, but is not empty where there is a row.
+// ItemRows returns the rows with places from from on and below to. It ends before the row with which their states would exceed bytes, but not before
+// the first one.
 func (s *Store) ItemRows(ctx context.Context, id domain.ExecutionID, from, to int64, bytes int) ([]domain.ItemRow, error) {
 	if from >= to {
 		return nil, nil
@@ -69,8 +69,8 @@ func scanItemRow(row scanner, more ...any) (found domain.ItemRow, err error) {
 	return found, row.Scan(append([]any{&found.Place, &found.Key, (*[]byte)(&found.State)}, more...)...)
 }
 
-// SaveItems stores a fold in place of the one before it, with the rows that have changed. Where that one is not the stored one any
-// more, somebody else has been faster, and nothing is written. An execution that is deleted is not found.
+// SaveItems replaces a fold, and writes the rows that have changed. If the fold before is no longer the stored one, another writer was faster, and
+// nothing is written. A deleted execution is not found.
 func (s *Store) SaveItems(ctx context.Context, id domain.ExecutionID, before, after domain.ItemFold, rows []domain.ItemRow) (saved bool, err error) {
 	err = s.transact(ctx, "store items", func(tx *sql.Tx) error {
 		saved = false

@@ -106,10 +106,10 @@ func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.
 	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
 }
 
-// AcquireQueued gives replica up to limit executions that wait for room: of the tenant that has the fewest live first, and of each the
-// oldest. Live counts the executions of each tenant on this replica; none gets more than each. So a tenant with a long queue
-// delays nobody else, even if there is room for only one at a time. That what is queued lives and has no driver is not asked for in the reading: it is
-// so, and SQLite would look for it among all that nobody drives.
+// AcquireQueued gives replica up to limit queued executions: of the tenant with the fewest live ones first, and of each tenant the oldest. live
+// counts the executions of each tenant on this replica; no tenant gets more than each. So a tenant with a long queue delays nobody else, even if there
+// is room for only one at a time. The reading does not check that queued executions live and have no driver: they always do, and SQLite would search
+// all undriven ones for it.
 func (s *Store) AcquireQueued(
 	ctx context.Context, replica ReplicaID, limit, each int, live map[domain.TenantID]int,
 ) ([]Acquired, error) {
@@ -132,16 +132,16 @@ func (s *Store) AcquireQueued(
 	return s.acquire(ctx, replica, which, asKeyed, limit, next...)
 }
 
-// The order in which a claim chooses. Where there are no ids it is that of the index execution_heads_due: for any other Postgres, which
-// thinks that a third of all is due, goes through a hundred thousand parked rows until it has found its limit.
+// The order in which acquire chooses. Without ids it is that of the index execution_heads_due: for any other order Postgres, which estimates that a
+// third of all rows is due, walks a hundred thousand parked rows until it has found its limit.
 const (
 	asIndexed = `h.owner, h.wake_us`
 	asKeyed   = `h.execution_id`
 )
 
-// acquire makes replica the owner of up to limit heads, of those among ids where which says so. That condition is asked twice:
-// Postgres chooses from a snapshot, and asks the outer condition again of a row that another claimer has changed since.
-// The choice is made once: a plan that makes it for each row would take more than the limit.
+// acquire makes replica the owner of up to limit heads for which the condition holds. The statement has the condition twice: Postgres chooses from a
+// snapshot, and checks the outer condition again for a row that another replica has changed since. It materializes the choice: a plan that chooses
+// for each row would take more than the limit.
 func (s *Store) acquire(
 	ctx context.Context, replica ReplicaID, which, order string, limit int, ids ...domain.ExecutionID,
 ) (claimed []Acquired, err error) {
@@ -151,7 +151,7 @@ func (s *Store) acquire(
 	}
 	with, args := s.dialect.with(given)
 	failpoint.Hit(failpoint.BeforeAcquire)
-	err = s.transact(ctx, "claim executions", func(tx *sql.Tx) error {
+	err = s.transact(ctx, "acquire executions", func(tx *sql.Tx) error {
 		won, err := collect(ctx, tx, scanValue[string], with+`, chosen as materialized (
 				select h.execution_id from execution_heads h where `+which+`
 				order by `+order+` limit `+strconv.Itoa(limit)+s.dialect.skipLocked+`)
@@ -184,8 +184,8 @@ func (s *Store) acquired(ctx context.Context, tx *sql.Tx, ids []string) ([]Acqui
 	}, with+` select h.epoch, h.bell, `+executionColumns+executionTables+`join v on v.id = e.id order by e.created_us, e.id`, args...)
 }
 
-// Owned returns the executions of a replica with their epochs. After a [Store.Acquire] or a creation with an unknown outcome it shows the
-// result: an execution whose owner does not know of it would wait as long as the owner lives.
+// Owned returns the executions of a replica with their epochs. It shows what became of a [Store.Acquire] or a creation whose answer was lost: an
+// execution whose owner does not know of it would wait as long as the owner lives.
 func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.ExecutionID]int64, error) {
 	heads, err := selectAll(ctx, s, "read the executions of a replica", scanHead,
 		`select `+headColumns+` from execution_heads h where h.ended = 0 and h.owner = $1`, text(string(replica)))
@@ -196,7 +196,7 @@ func (s *Store) Owned(ctx context.Context, replica ReplicaID) (map[domain.Execut
 	return owned, err
 }
 
-// Release ends a replica in good order: others may acquire its executions at once.
+// Release ends the lease of a replica: others may acquire its executions at once.
 func (s *Store) Release(ctx context.Context, replica ReplicaID) error {
 	failpoint.Hit(failpoint.BeforeRelease)
 	return s.transact(ctx, "release the lease", func(tx *sql.Tx) error {
@@ -225,9 +225,8 @@ func (s *Store) ReleaseExecution(ctx context.Context, id domain.ExecutionID, epo
 	return err
 }
 
-// ForgetReplicas ends the leases of all replicas. It is for a server that has just started on a SQLite file, where
-// [Store.LockServer] proves that no other lives: so it need not wait for the lease of its killed predecessor.
-// On a shared database it does nothing.
+// ForgetReplicas ends the leases of all replicas. A server calls it after its start on a SQLite file, where [Store.LockServer] proves that no other
+// server lives: it need not wait for the lease of its killed predecessor. On a shared database it does nothing.
 func (s *Store) ForgetReplicas(ctx context.Context) error {
 	if s.Shared() {
 		return nil
@@ -236,7 +235,7 @@ func (s *Store) ForgetReplicas(ctx context.Context) error {
 	return err
 }
 
-// Waiting counts the executions that wait for room: those of tenant, and of all.
+// Waiting counts the queued executions: those of tenant, and of all tenants.
 func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all int, err error) {
 	counts, err := selectFirst(ctx, s, "count queued executions", scanCounts, `
 		select count(case when tenant_id = $1 then 1 end), count(*) from execution_heads where queued_us is not null`,
@@ -244,8 +243,7 @@ func (s *Store) Waiting(ctx context.Context, tenant domain.TenantID) (own, all i
 	return counts[0], counts[1], err
 }
 
-// Undriven counts the queued and the parked executions. It reads all of
-// them, though of an index alone: not for each request.
+// Undriven counts the queued and the parked executions. It reads all of them, though from an index alone: too slow for each request.
 func (s *Store) Undriven(ctx context.Context) (queued, parked int, err error) {
 	counts, err := selectFirst(ctx, s, "count undriven executions", scanCounts, `
 		select (select count(*) from execution_heads where queued_us is not null),
@@ -257,8 +255,7 @@ func scanCounts(row scanner) (counts [2]int, err error) {
 	return counts, row.Scan(&counts[0], &counts[1])
 }
 
-// QueuePosition is the place of an execution among those of its tenant that wait for room: 1 is the next; 0: it does not
-// wait.
+// QueuePosition is the place of an execution in the queue of its tenant: 1 is the next; 0: it is not queued.
 func (s *Store) QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error) {
 	return selectFirst(ctx, s, "read the queue", scanValue[int], `
 		select count(*) from execution_heads h join execution_heads me on me.execution_id = $2 and me.tenant_id = $1

@@ -30,8 +30,8 @@ func (s *Store) CheckSchema(ctx context.Context) error {
 	return s.checkSchema(ctx, migrations.Files)
 }
 
-// ForceVersion says that the schema is at version and not dirty, without touching it: the way out where another tool
-// has left it dirty. 0 means that there is nothing yet.
+// ForceVersion marks the schema as version and not dirty, without touching it: the repair after another tool has left it dirty. 0 means that there
+// is no schema yet.
 func (s *Store) ForceVersion(ctx context.Context, version int) error {
 	if version == 0 {
 		version = -1 // golang-migrate's word for it
@@ -60,7 +60,7 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 		"changed. Remove the cause, then run `signoff migrate` again.").With(err)
 }
 
-// isNewer reports whether the schema is that of a newer binary, and refuses one that this binary cannot run on or go on from.
+// isNewer reports whether the schema is that of a newer binary. It fails for one that this binary can neither run on nor migrate.
 func (s *Store) isNewer(ctx context.Context, files fs.FS) (bool, error) {
 	newest, err := newestVersion(files, s.dialect.name)
 	if err != nil {

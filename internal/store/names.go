@@ -9,9 +9,9 @@ import (
 	"signoff/internal/domain"
 )
 
-// Rows keep the names that older releases know, since one of them may read the same database during a rolling upgrade, and since rows that
-// it has written stay. Names that have changed are translated here, when a row is written and when it is read, so that nothing above the
-// store meets an old one. The old form is written until the schema's floor is a release that knows the new one.
+// Rows keep the names of older releases: one of them may read the same database during a rolling upgrade, and the rows that it wrote stay. This file
+// translates renamed members when a row is written and when it is read, so that no other package sees an old name. The store writes the old name
+// until the schema's floor is a release that knows the new one.
 
 // The one member that was renamed.
 const (

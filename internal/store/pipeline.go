@@ -9,17 +9,16 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// A commit that is not plain is up to a dozen statements, and most of them only write: nobody needs their results, but each
-// would wait for its own. With a server in between, that waiting is nearly all that the commit costs, and its locks are held for
-// as long. So on Postgres such a statement is sent with the next one whose result is needed, or with the commit.
+// A commit that is not plain has up to a dozen statements, and most of them only write: nobody needs their results, but each would wait for its own.
+// On a server, this waiting is nearly the whole cost of the commit, and it holds its locks as long. So on Postgres such a statement is sent with the
+// next one whose result is needed, or with the commit.
 
 // transaction is what the steps of a batch write in.
 type transaction interface {
 	// read runs a statement, and gives each row that it returns to row.
 	read(row func(scanner) error, statement string, args ...any) error
 
-	// later runs a statement whose result nobody needs, before all that comes after it. Its error may come from one of those, or
-	// from the commit.
+	// later runs a statement whose result nobody needs, before all later ones. Its error may come from one of those, or from the commit.
 	later(statement string, args ...any) error
 }
 
@@ -54,7 +53,7 @@ func (s *Store) onceStepwise(ctx context.Context, do func(transaction) error) (f
 	return s.once(ctx, func(tx *sql.Tx) error { return do(stepwise{ctx, tx}) })
 }
 
-// pipeline is a transaction that gathers what it is to send. Its begin goes with the first statement.
+// pipeline is a transaction that gathers its statements. The begin is sent with the first one.
 type pipeline struct {
 	ctx      context.Context
 	session  *pgx.Conn
@@ -115,17 +114,16 @@ func (p *pipeline) gather(statement string, args []any) *pgx.QueuedQuery {
 	return p.gathered.Queue(statement, args...)
 }
 
-// send sends what is gathered and waits for all of its answers. The first error is that of the whole: the server passes over
-// what is behind it.
+// send sends the gathered statements and waits for all answers. Its error is the first one: the server skips the statements behind it.
 func (p *pipeline) send(ctx context.Context) error {
 	gathered := p.gathered
 	p.gathered = &pgx.Batch{}
 	return p.session.SendBatch(ctx, gathered).Close()
 }
 
-// commit sends the rest and the commit behind it, which is passed over where the rest fails. Where no answer comes, nobody knows
-// whether the commit got there, whichever of the answers is the first that is missing. Only what fails while statements are
-// prepared, in a round trip before, fails before anything of the rest is sent.
+// commit sends the rest and the commit behind it, which the server skips if the rest fails. If no answer comes, nobody knows whether the commit
+// arrived, whichever answer is the first that is missing. Only a failure while statements are prepared, in a round trip before, comes before
+// anything of the rest is sent.
 func (p *pipeline) commit() (sent bool, err error) {
 	if !p.begun {
 		return false, nil
@@ -138,8 +136,7 @@ func (p *pipeline) commit() (sent bool, err error) {
 	return !unsent, err
 }
 
-// rollBack ends a transaction that has failed, so that the connection is of use to others. Where it fails as well, the pool does
-// not take the connection back.
+// rollBack ends a failed transaction, so that others can use the connection. If it fails as well, the pool does not take the connection back.
 func (p *pipeline) rollBack() {
 	if p.session.IsClosed() || p.session.PgConn().TxStatus() == idle {
 		return

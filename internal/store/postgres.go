@@ -35,7 +35,7 @@ var postgresDialect = &dialect{
 	noTable:    func(err error) bool { return sqlState(err) == "42P01" },
 }
 
-// openPostgres says nothing of a URL that it cannot read: the part that is wrong may hold the password.
+// openPostgres does not quote a URL that it cannot read: the wrong part may contain the password.
 func openPostgres(config Config) (*Store, error) {
 	settings, err := pgxpool.ParseConfig(config.DatabaseURL)
 	if err != nil {
@@ -74,16 +74,15 @@ const (
 	// lockTimeout is how long a statement waits for a lock before it is given up, and tried again.
 	lockTimeout = "2s"
 
-	// statementTimeout is how long a statement takes at most, its waiting included. It is the server that ends one whose client is gone
-	// or asked in vain, so that its locks do not stay. It is longer than a client waits for anything: a commit for half a minute, a
-	// reading for ten seconds. Migrations have none.
+	// statementTimeout is how long a statement takes at most, including its waiting. The server ends a statement whose client is gone or has given
+	// up, so that its locks do not stay. It is longer than any client waits: half a minute for a commit, ten seconds for a reading. Migrations have
+	// none.
 	statementTimeout = "60s"
 )
 
-// setSession makes sure of what the promises rest on, whatever the defaults of the server are: that a commit is on the
-// disk when it returns, that a statement sees what was committed before it, that a replica which froze in the
-// middle of a transaction does not keep its locks, that nobody waits for those of somebody else for ever, since a row that an
-// operator holds must not become an outcome that nobody knows, and that no statement runs on for nobody.
+// setSession ensures the conditions of the promises, whatever the server's defaults are: a commit is on disk when it returns; a statement sees
+// earlier commits; a replica that froze in a transaction does not keep its locks; nobody waits for ever for a lock, because a row that an operator
+// holds must not leave a commit unknown; and no statement runs on without a client.
 func setSession(ctx context.Context, conn *pgx.Conn) error {
 	_, err := conn.Exec(ctx, `
 		select set_config('default_transaction_isolation', 'read committed', false),
@@ -97,9 +96,9 @@ func setSession(ctx context.Context, conn *pgx.Conn) error {
 // postgresRows passes each column as one array. The text of the statement is the same for any number of rows, so it is
 // prepared once.
 //
-// It is also planned once, and not for each commit, which would take longer than to run it. That is what the limit is for, which
-// leaves nothing out: of a limit that it does not know the planner expects a row or so, finds no plan for the rows at hand
-// that is cheaper, and goes to other tables by their keys, however many rows there will be.
+// It is also planned once, and not for each commit, which would take longer than running it. The limit, which excludes no row, achieves this: the
+// planner expects about one row from an unknown limit, finds no cheaper plan for the actual rows, and accesses other tables by their keys, however
+// many rows there will be.
 func postgresRows(list list, behind int) (string, []any) {
 	arrays, args := postgresArrays(list, behind)
 	return "select * from unnest(" + strings.Join(arrays, ", ") + ") limit cardinality(" + arrays[0] + ")", args
@@ -148,8 +147,8 @@ func nullable[T any](rows [][]any, column int) []*T {
 	return pointers
 }
 
-// postgresAlive looks whether the server has ended a session that nobody has used for a while: that is cheaper than to ask it.
-// What such a server says, it says unasked, so anything that has come will do.
+// postgresAlive checks whether the server has ended an idle session, which is cheaper than a ping. A server that ends a session says so unasked, so
+// any input means that it is lost.
 func postgresAlive(conn *sql.Conn) error {
 	return conn.Raw(func(opened any) error {
 		session := opened.(*stdlib.Conn).Conn()
@@ -160,9 +159,8 @@ func postgresAlive(conn *sql.Conn) error {
 	})
 }
 
-// postgresFault: an answer of the server is the outcome. Without one, anything but a commit was rolled back, and a
-// commit may have happened, whatever the driver says: after a connection that broke under a commit, pgx reports that
-// it was closed before anything was sent, and calls that safe to retry.
+// postgresFault trusts an answer of the server. Without one, everything but a commit was rolled back, and a commit may have happened, whatever the
+// driver says: if the connection breaks under a commit, pgx reports that it was closed before anything was sent, and calls that safe to retry.
 func postgresFault(err error, committing bool) fault {
 	var coded *domain.Error
 	state := sqlState(err)
@@ -181,7 +179,7 @@ func postgresFault(err error, committing bool) fault {
 	return permanent
 }
 
-// again lists what fails in passing: serialization, deadlock, a lock that was not to be had, too many connections.
+// again lists transient failures: serialization, deadlock, a lock timeout, too many connections.
 var again = []string{"40001", "40P01", "55P03", "53300"}
 
 // lostSession reports whether the server ended the session with its answer.

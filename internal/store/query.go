@@ -128,7 +128,7 @@ func one[T any](ctx context.Context, q querier, scan func(scanner) (T, error), q
 // scanValue scans a row of one column that is not null.
 func scanValue[T any](row scanner) (value T, err error) { return value, row.Scan(&value) }
 
-// conditions collects the parts of a where clause and their parameters.
+// conditions are the parts of a where clause, with their parameters.
 type conditions struct {
 	parts []string
 	args  []any

@@ -15,9 +15,8 @@ func retainMicros(request domain.Request) any {
 	return (time.Duration(*request.RetentionDays) * 24 * time.Hour).Microseconds()
 }
 
-// Expired returns up to limit executions of all tenants that ended longer ago than they are to be kept: as long as their
-// request says, or else for keep; 0 is for ever. What is deleted already is none of them. Of one that has ended neither changes any more, so whoever removes
-// them afterwards removes nothing else.
+// Expired returns up to limit executions of all tenants whose retention is over: that of their request, or else keep after their end; 0 is for ever.
+// Deleted ones are not among them. The end and the retention of an ended execution do not change, so a caller may delete them afterwards.
 func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error) {
 	expired, err := s.expired(ctx, `e.retain_us > 0 and e.ended_us is not null and e.ended_us + e.retain_us <= now_us()
 		order by e.ended_us + e.retain_us limit $1`, limit)

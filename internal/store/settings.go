@@ -8,13 +8,12 @@ import (
 	"time"
 )
 
-// Settings are those of a Postgres server on which it depends what becomes of commits. The zero value is SQLite's, where this
-// package sets all of them itself.
+// Settings are those of a Postgres server that decide whether commits survive. The zero value is SQLite's, where this package sets all of them.
 type Settings struct {
 	Version           int // as the server counts: 150004 is 15.4
 	FsyncOff          bool
 	FullPageWritesOff bool
-	// SynchronousCommit is what sessions begin with. Those of this package turn it on where it is off.
+	// SynchronousCommit is the default of sessions. Those of this package turn it on.
 	SynchronousCommit string
 	MaxConnections    int // without those that are kept for superusers
 }
@@ -22,7 +21,7 @@ type Settings struct {
 // MaxConns is how many connections to a server this store takes at most: those of its pool, the listener's, and that of the lease.
 func (s *Store) MaxConns() int { return s.conns }
 
-// Settings reads how the server is set up.
+// Settings reads the settings of the server.
 func (s *Store) Settings(ctx context.Context) (Settings, error) {
 	if !s.Shared() {
 		return Settings{}, nil
@@ -117,8 +116,7 @@ func (s *Store) ReceivesItsNotifications(ctx context.Context, limit time.Duratio
 	return false, errors.Join(notified, listening)
 }
 
-// JournalMode is how SQLite keeps what a transaction writes; nothing on Postgres. This package asks for "wal", which not every file
-// system can.
+// JournalMode is the journal mode of SQLite; empty on Postgres. This package asks for "wal", which not every file system supports.
 func (s *Store) JournalMode(ctx context.Context) (string, error) {
 	if s.Shared() {
 		return "", nil

@@ -38,8 +38,8 @@ func init() {
 		func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { return int64(0), nil })
 }
 
-// openSQLite opens the file twice. Writers queue in Go for one connection, where the next one is woken, and not in
-// SQLite, where each of them polls; readers never wait for them (WAL).
+// openSQLite opens the file twice. Writers queue in Go for one connection, which wakes the next one, and not in SQLite, where each of them polls;
+// readers never wait for them (WAL).
 func openSQLite(config Config) (*Store, error) {
 	path, err := filepath.Abs(config.Path)
 	if err != nil || config.Path == "" {
@@ -70,8 +70,8 @@ func openSQLite(config Config) (*Store, error) {
 		closing: []func() error{read.Close, write.Close}}, nil
 }
 
-// present reports whether the file that is open is still the one at its path. SQLite writes on into a file that was
-// removed, and the next start would find none of it: what cannot survive must not be acknowledged.
+// present fails if the open file is no longer the one at its path. SQLite would continue to write into a removed file, and the next start would find
+// none of it: a write that cannot survive must not be acknowledged.
 func (s *Store) present() error {
 	if s.file == nil {
 		return nil
@@ -102,7 +102,7 @@ func sqliteRows(list list, _ int) (string, []any) {
 	return "values " + row + strings.Repeat(","+row, len(list.rows)-1), args
 }
 
-// sqliteFault: SQLite answers a commit, so its outcome is known, except where the disk failed under it.
+// sqliteFault knows whether a commit happened, because SQLite answers it, unless the disk failed under it.
 func sqliteFault(err error, committing bool) fault {
 	var failure *sqlite.Error
 	if !errors.As(err, &failure) {

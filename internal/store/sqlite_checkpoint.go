@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// SQLite writes changes to a file beside the database, the WAL, and begins it anew when all of it has been copied and nobody reads from it.
-// By itself it looks for that moment only when it begins to write: under readers that overlap there is none, and the file grows without end.
-// So where it has grown large the writer asks for that moment, and waits for it: whoever begins to read meanwhile reads from the database
-// file alone.
+// SQLite writes changes to a file beside the database, the WAL, and restarts it when all of it has been copied and nobody reads from it. By itself
+// it looks for that moment only when it begins to write: with overlapping readers there is none, and the file grows without end. So if the file has
+// grown large, the writer waits for that moment with a checkpoint: a reader that begins meanwhile reads from the database file alone.
 
 const (
 	// walBytes is how large the WAL may become before the writer asks.
@@ -41,7 +40,7 @@ func (w *wal) bound(ctx context.Context, conn *sql.Conn) {
 	done, err := checkpoint(ctx, conn)
 	if w.next = 0; !done {
 		w.next = file.Size() + w.most/4
-		slog.Warn("the log of the database file grows while somebody reads from it", "bytes", file.Size(), "error", err)
+		slog.Warn("the WAL of the database file grows because somebody keeps reading from it", "bytes", file.Size(), "error", err)
 	}
 }
 

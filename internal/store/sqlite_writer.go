@@ -5,8 +5,8 @@ import (
 	"database/sql/driver"
 )
 
-// Half of the time that SQLite needs for a short statement is for reading its text. The writer says the same few all day, so its
-// one connection keeps them prepared. Texts differ by the number of rows in their lists: [sqliteBite] makes few of them.
+// SQLite spends half of the time of a short statement on parsing it. The writer repeats few texts, so its one connection keeps them prepared. Texts
+// differ by the number of rows in their lists: [sqliteBite] keeps these numbers few.
 
 // sqliteWriter opens connections that keep statements.
 type sqliteWriter struct {
@@ -41,7 +41,7 @@ type keepingConn struct {
 	kept map[string]driver.Stmt
 }
 
-// maxKept bounds the statements that are kept. With more than that, all of them are forgotten: the frequent ones are back soon.
+// maxKept bounds the kept statements. Beyond it all are forgotten: the frequent ones soon come back.
 const maxKept = 256
 
 func (c *keepingConn) prepared(ctx context.Context, query string) (driver.Stmt, error) {

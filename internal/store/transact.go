@@ -17,8 +17,8 @@ const (
 	commitLimit = 30 * time.Second // for the commit and what is sent with it, which no caller may interrupt
 )
 
-// transact runs do in one transaction. What fails in passing (a deadlock, a lost connection) is tried again after a
-// short pause, as long as nothing can have been written: do must be fit to run more than once.
+// transact runs do in one transaction. A transient failure (a deadlock, a lost connection) is retried after a short pause, as long as nothing can have
+// been written: do must tolerate running more than once.
 func (s *Store) transact(ctx context.Context, doing string, do func(tx *sql.Tx) error) error {
 	return s.retry(ctx, doing, func() (fault, error) { return s.once(ctx, do) })
 }
@@ -58,8 +58,8 @@ func (s *Store) retry(ctx context.Context, doing string, try func() (fault, erro
 	}
 }
 
-// once begins, does and commits. ctx may interrupt all but the commit: once that is sent it runs to its end, so that
-// a caller who gives up does not make its outcome unknown.
+// once begins, does and commits. ctx interrupts everything but the commit: once it is sent it runs to its end, so that a caller who gives up does not
+// leave it unknown whether it happened.
 func (s *Store) once(ctx context.Context, do func(tx *sql.Tx) error) (fault, error) {
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
@@ -98,5 +98,5 @@ func committed(commit func() error) error {
 	return err
 }
 
-// rollBack ends tx. Its error says nothing of use: a connection that was lost or interrupted has rolled back by itself.
+// rollBack ends tx. Its error is useless: a lost or interrupted connection has rolled back by itself.
 func rollBack(tx *sql.Tx) { _ = tx.Rollback() }
