@@ -27,16 +27,16 @@ import type {
   ToolResult,
 } from "./types.js";
 
-/** What every call takes beside its own arguments. */
+/** Options that every call takes beside its own arguments. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Of a call that makes something. */
+/** Options of a call that creates something. */
 export interface MakeOptions extends CallOptions {
   /**
-   * The same key makes the same thing once. Without it each call has a new one, so that a request whose answer was lost
-   * can be sent again. Give one of your own where a reload of the page must not make a second thing.
+   * Calls with the same key create one thing only. Without it each call has a new key, so that the client can repeat a request whose
+   * answer was lost. Give your own if a reload of the page must not create a second one.
    */
   idempotencyKey?: string | undefined;
 }
@@ -51,7 +51,7 @@ export class Signoff {
 
   // ——— executions ———
 
-  /** Creates an execution and starts it. With `waitSeconds` the answer waits so long for its end. */
+  /** Creates an execution and starts it. With `waitSeconds` the answer waits up to that long for its end. */
   createExecution(body: CreateExecution, options: MakeOptions & { waitSeconds?: number } = {}): Promise<Execution> {
     return this.#make("/executions", body, options, preferring(options));
   }
@@ -65,35 +65,35 @@ export class Signoff {
     return this.#get("/executions", { status, cursor, limit }, options);
   }
 
-  /** Stops an execution. The answer shows it while it stops; with `waitSeconds` it waits so long for the end. */
+  /** Cancels an execution. The answer shows it while it stops; with `waitSeconds` it waits up to that long for the end. */
   cancelExecution(id: string, options: CallOptions & { reason?: string; waitSeconds?: number } = {}): Promise<Execution> {
     const body = options.reason === undefined ? {} : { reason: options.reason };
     return this.#post(`/executions/${part(id)}/cancel`, body, options, preferring(options));
   }
 
-  /** No further prompts: the execution works off what it has and is completed. With `waitSeconds` the answer waits so long for that. */
+  /** Closes an execution: it takes no further prompts, finishes the queued ones and is completed. With `waitSeconds` the answer waits up to that long. */
   closeExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
     return this.#post(`/executions/${part(id)}/close`, undefined, options, preferring(options));
   }
 
   /**
-   * Chooses how an `interrupted` execution goes on: what there is to choose from depends on its `cause`. The same choice again changes
-   * nothing; where there is nothing to choose any more, the error's `execution` tells how it stands.
+   * Chooses how an `interrupted` execution goes on; the possible choices depend on its `cause`. The same choice again changes
+   * nothing. If there is no choice any more, the error's `execution` shows its state.
    */
   resumeExecution(id: string, choice: ResumeExecution, options: CallOptions = {}): Promise<Execution> {
     return this.#post(`/executions/${part(id)}/resume`, choice, options);
   }
 
   /**
-   * Deletes an execution; nothing shows it any more once this resolves. With `wait`, up to 60 seconds, it resolves when nothing is left of it, or
-   * when that time is over.
+   * Deletes an execution. When the promise resolves, no request shows it any more. With `wait`, up to 60 seconds, it resolves when all its rows
+   * are removed, or when that time is over.
    */
   async deleteExecution(id: string, options: CallOptions & { wait?: number } = {}): Promise<void> {
     const headers = options.wait === undefined ? {} : { Prefer: `wait=${options.wait}` };
     await this.#http.once({ method: "DELETE", path: `/executions/${part(id)}`, headers, signal: options.signal });
   }
 
-  /** Sends a further prompt to an execution that takes them. */
+  /** Sends a further prompt to an execution that is open. */
   prompt(id: string, body: PromptExecution, options: MakeOptions = {}): Promise<Prompt> {
     return this.#make(`/executions/${part(id)}/prompts`, body, options);
   }
@@ -109,22 +109,22 @@ export class Signoff {
 
   // ——— runbooks ———
 
-  /** What a frontend needs to know before it asks for anything: names, defaults, types of blocks. */
+  /** The names, defaults and types of blocks that requests can use. */
   settings(options: CallOptions = {}): Promise<Settings> {
     return this.#get("/settings", {}, options);
   }
 
-  /** An agent, and what it lets its user choose. To learn that, a key with `executions:write` has the agent started for a moment. */
+  /** An agent with its options. With a key with `executions:write` the server may start the agent for a moment to list them. */
   agent(name: string, options: CallOptions = {}): Promise<Agent> {
     return this.#get(`/agents/${part(name)}`, {}, options);
   }
 
-  /** What would become of a template; nothing is created. */
+  /** Renders a template; creates nothing. */
   renderTemplate(body: RenderTemplate, options: CallOptions = {}): Promise<RenderedTemplate> {
     return this.#post("/templates/render", body, options);
   }
 
-  /** Hands in what came of a call that the frontend runs. The first answer stands; the same again changes nothing. */
+  /** Sends the result of a call that the frontend runs. The first answer counts; the same again changes nothing. */
   toolResult(id: string, result: ToolResult, options: CallOptions = {}): Promise<ClientCall> {
     return this.#post(`/executions/${part(id)}/tool-results`, result, options);
   }
@@ -139,14 +139,14 @@ export class Signoff {
     return this.#make(`/executions/${part(id)}/generation/edits`, edit, options);
   }
 
-  /** Takes the generated blocks, and the execution ends. To reject them, cancel it. */
+  /** Accepts the generated blocks, and the execution ends. To reject them, cancel it. */
   acceptGeneration(id: string, accepted: AcceptGeneration, options: CallOptions = {}): Promise<Generation> {
     return this.#post(`/executions/${part(id)}/generation/accept`, accepted, options);
   }
 
   // ——— approvals ———
 
-  /** The inbox: what waits for a person, or with `status` what did. */
+  /** The inbox: the open approvals, or with `status` those of another status. */
   listApprovals(options: CallOptions & { status?: ApprovalStatus; cursor?: string; limit?: number } = {}): Promise<Page<Approval>> {
     const { status, cursor, limit } = options;
     return this.#get("/approvals", { status, cursor, limit }, options);
@@ -161,8 +161,8 @@ export class Signoff {
   }
 
   /**
-   * Approves or denies. Send the `argumentsHash` of the approval that the person was shown: then what runs is what they
-   * saw. Where somebody else decided otherwise, the error's `approval` has the decision that won.
+   * Approves or denies. Send the `argumentsHash` of the approval that the person saw: then only that call can
+   * run. If another decision came first, the error's `approval` has it.
    */
   decide(id: string, decision: Decide, options: CallOptions = {}): Promise<Approval> {
     return this.#post(`/approvals/${part(id)}`, decision, options);
@@ -191,15 +191,15 @@ export class Signoff {
 
   /**
    * The events of all executions, merged, and never ending: from the first that there is, from the next one (`from: "now"`),
-   * or from behind a cursor. Keep the `cursor` of the last one that was worked off. A browser opens six connections to a
-   * server at most, so a page that shows many executions follows this one stream.
+   * or from behind a cursor. Keep the `cursor` of the last event that you have processed. A browser opens at most six connections to a
+   * server, so a page that shows many executions follows this one stream.
    */
   async *feed(options: FollowOptions & { from?: "start" | "now" } = {}): AsyncGenerator<Received<FeedEvent>, void, undefined> {
     const after = options.after ?? (options.from === "now" ? await this.#now(options.signal) : undefined);
     yield* readEvents({ open: this.#stream("/events"), ...manyLogs() }, { ...options, after });
   }
 
-  /** The cursor of what is newest. With it, what comes before the first connection is not lost if that one breaks. */
+  /** The cursor of the newest event. A stream that begins there loses no event if its first connection breaks. */
   async #now(signal: AbortSignal | undefined): Promise<string | undefined> {
     const { cursor } = await this.#get<Schemas["FeedPage"]>("/events", { from: "now", limit: 1 }, { signal });
     return cursor ?? undefined;
@@ -211,12 +211,12 @@ export class Signoff {
     return this.#http.json({ method: "GET", path, query, signal: options.signal });
   }
 
-  /** Sends what does no harm twice. */
+  /** Sends a request that does no harm twice. */
   #post<T>(path: string, body: unknown, options: CallOptions, headers: Record<string, string | undefined> = {}): Promise<T> {
     return this.#http.json({ method: "POST", path, body, headers, signal: options.signal });
   }
 
-  /** Sends what would make two things if it were sent twice without a key. */
+  /** Sends a request that would create two things if it were sent twice without a key. */
   #make<T>(path: string, body: unknown, options: MakeOptions, headers: Record<string, string | undefined> = {}): Promise<T> {
     const key = options.idempotencyKey ?? newKey();
     return this.#http.json({ method: "POST", path, body, headers: { ...headers, "Idempotency-Key": key }, signal: options.signal });
@@ -228,18 +228,18 @@ export class Signoff {
   }
 }
 
-/** The headers of a request that is to wait for an end. */
+/** The headers of a request that waits for an end. */
 function preferring({ waitSeconds }: { waitSeconds?: number }): Record<string, string | undefined> {
   return { Prefer: waitSeconds === undefined ? undefined : `wait=${waitSeconds}` };
 }
 
-/** An id within a path. One that would make the path another one is a mistake, and is not sent. */
+/** An id within a path. An id that would change the path is an error, and is not sent. */
 function part(id: string): string {
   if (id === "" || id === "." || id === "..") throw new TypeError(`${JSON.stringify(id)} is no id.`);
   return encodeURIComponent(id);
 }
 
-/** 128 random bits. `crypto.randomUUID` is missing on pages that came over plain HTTP from another machine. */
+/** 128 random bits. Pages that came over plain HTTP from another machine have no `crypto.randomUUID`. */
 function newKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }

@@ -1,11 +1,11 @@
 import type { Approval, ClientCall, Execution, GenerationSummary, Problem, ProblemDetail } from "./types.js";
 
 /**
- * An answer that is no success. The fields are those of the problem (RFC 9457) that Signoff sent; `code` is for programs
+ * A failed request. The fields are those of the problem (RFC 9457) that Signoff sent; `code` is for programs
  * and `detail` for people.
  *
- * Two codes are the client's own: `unreachable`, with the status 0, where there was no answer; and `notAProblem`, where
- * something on the way answered that is not Signoff.
+ * Two codes are the client's own: `unreachable`, with the status 0, if no answer came; and `notAProblem`, if
+ * another program on the way answered.
  */
 export class SignoffError extends Error {
   override readonly name = "SignoffError";
@@ -17,14 +17,14 @@ export class SignoffError extends Error {
   readonly errors: readonly ProblemDetail[];
   /** Names the request in the server's log. */
   readonly requestId: string | undefined;
-  /** How long the server wants to be left alone, in milliseconds. */
+  /** How long to wait before the next request, in milliseconds. */
   readonly retryAfter: number | undefined;
-  /** On conflicts, what stands in the way, as it stands. */
+  /** On conflicts, the current state. */
   readonly approval: Approval | undefined;
   readonly execution: Execution | undefined;
   readonly generation: GenerationSummary | undefined;
   readonly toolCall: ClientCall | undefined;
-  /** All of the problem, fields that are not named here included. */
+  /** The whole problem, including fields that have no name here. */
   readonly problem: Partial<Problem> & Record<string, unknown>;
 
   constructor(
@@ -49,12 +49,12 @@ export class SignoffError extends Error {
     this.problem = problem;
   }
 
-  /** Whether the same request may well succeed later: nobody answered, or somebody said that they are too busy. */
+  /** Whether the same request may succeed later: no answer came, or the server was too busy. */
   get temporary(): boolean {
     return [0, 408, 425, 429, 500, 502, 503, 504].includes(this.status);
   }
 
-  /** Reads the error out of an answer. It never throws: what cannot be read is `notAProblem`. */
+  /** Reads the error from an answer. It never throws: an unreadable answer is `notAProblem`. */
   static async from(response: Response): Promise<SignoffError> {
     const problem = isProblem(response) ? await response.json().catch(() => ({})) : {};
     if (response.body !== null && !response.bodyUsed) await response.body.cancel().catch(() => {});
@@ -69,10 +69,10 @@ export class SignoffError extends Error {
   }
 }
 
-/** A stream that says what cannot be true. Reading on would hide that something is missing. */
+/** A stream that contradicts itself. Reading on would hide a missing event. */
 export class StreamError extends Error {
   override readonly name = "StreamError";
-  /** `hole`: an event is missing. `malformed`: a frame that is none of Signoff's. `notAStream`: something else answered. */
+  /** `hole`: an event is missing. `malformed`: a frame that Signoff does not send. `notAStream`: another program answered. */
   readonly code: "hole" | "malformed" | "notAStream";
 
   constructor(code: "hole" | "malformed" | "notAStream", message: string, cause?: unknown) {

@@ -11,25 +11,25 @@ export type StreamState = "connecting" | "live" | "reconnecting" | "ended";
 
 /** Why a stream is `reconnecting`, and when it tries again. */
 export interface Broken {
-  /** What broke the connection; undefined where the server closed it, which it does when it stops. */
+  /** The error that broke the connection; undefined if the server closed it, which it does when it stops. */
   error?: unknown;
-  /** How often in a row nothing came, this time included. */
+  /** How many connections in a row brought nothing, this one included. */
   failures: number;
-  /** After how many milliseconds it tries again. */
+  /** Milliseconds until the next try. */
   wait: number;
 }
 
 export interface FollowOptions {
-  /** The cursor of the last event that the reader has. Without it the stream begins with the first. */
+  /** The cursor of the last event that the reader has. Without it the stream begins with the first event. */
   after?: number | string | undefined;
   /** Ends the iteration: it throws the signal's reason. */
   signal?: AbortSignal | undefined;
   onState?: ((state: StreamState, broken?: Broken) => void) | undefined;
-  /** History is over and all that follows is live; again after each reconnection. */
+  /** Called when history is over and live events begin; again after each reconnection. */
   onSynced?: (() => void) | undefined;
-  /** The connection is dead when no byte has come for so long. The server sends a heartbeat every 15 seconds. */
+  /** Silence after which the connection counts as dead. The server sends a heartbeat every 15 seconds. */
   silence?: number | undefined;
-  /** After how many connections in a row that brought nothing the last error is thrown. Without it, never. */
+  /** How many connections in a row may bring nothing before the last error is thrown. Without it, any number. */
   maxFailures?: number | undefined;
   /** How long to wait before the next connection, in milliseconds, in place of `backoff`. */
   backoff?: ((suggested: number | undefined, failures: number) => number) | undefined;
@@ -37,26 +37,26 @@ export interface FollowOptions {
 
 /** An event as it came. */
 export interface Received<E extends Event = Event> {
-  /** Send it as `after`, and what follows is the next event. */
+  /** Send it as `after` to continue with the next event. */
   cursor: string;
   event: E;
   /** The event byte for byte as the server wrote it. */
   line: string;
 }
 
-/** Where a stream comes from. */
+/** The source of a stream. */
 export interface Source<E extends Event = Event> {
-  /** Asks for what follows the cursor. */
+  /** Requests the events after the cursor. */
   open(cursor: string | undefined, signal: AbortSignal): Promise<Response>;
-  /** Tells whether an event is a new one, and throws where one is missing before it. */
+  /** Tells whether an event is new, and throws if one is missing before it. */
   isNew(event: E, cursor: string): boolean;
   /** Nothing follows this event. */
   isLast(event: E): boolean;
 }
 
 /**
- * Reads a stream to its end, over as many connections as that takes. Each event comes once and in order; where one is
- * missing, a StreamError is thrown instead. Errors that another try cannot mend are thrown as SignoffError.
+ * Reads a stream to its end, over as many connections as that takes. Each event comes once and in order; a missing
+ * event throws a StreamError. Errors that another try cannot mend are thrown as SignoffError.
  */
 export async function* readEvents<E extends Event = Event>(
   source: Source<E>,
@@ -85,7 +85,7 @@ class Reader<E extends Event> {
     this.#cursor = options.after === undefined ? undefined : String(options.after);
   }
 
-  /** Reads one connection. Returns true at the end of the stream, false where the connection has ended before it. */
+  /** Reads one connection. Returns true at the end of the stream, false if the connection ended before it. */
   async *connection(): AsyncGenerator<Received<E>, boolean, undefined> {
     const line = new Line(this.#options.signal, this.#options.silence ?? 45_000);
     this.#error = undefined;
@@ -119,7 +119,7 @@ class Reader<E extends Event> {
     }
   }
 
-  /** Waits between two connections, or throws where there have been too many in vain. */
+  /** Waits between two connections, or throws after too many failures. */
   async pause(): Promise<void> {
     const { signal, onState, maxFailures, backoff: chosen = backoff } = this.#options;
     if (this.#failures >= (maxFailures ?? Infinity)) throw this.#error ?? SignoffError.unreachable(undefined);
@@ -155,7 +155,7 @@ export function oneLog(after: number): Pick<Source, "isNew" | "isLast"> {
   };
 }
 
-/** How many executions a merged feed remembers. What is older than that has ended, or says nothing. */
+/** How many executions a merged feed remembers. Older ones have ended, or are quiet. */
 const remembered = 10_000;
 
 /** The logs of many executions, merged: each is 1, 2, 3 …, seen from where the reader came in. It has no end. */
@@ -188,8 +188,8 @@ function hole(event: string, last: number): StreamError {
 }
 
 /**
- * Returns why a connection ended where another one may mend it. All else is thrown: what the server refused for good, what
- * it should not have said, and what went wrong in a callback, which another connection would only repeat.
+ * Returns why a connection ended if another one may succeed. It throws all other errors: those that the server refused for good, protocol
+ * errors, and errors of a callback, which another connection would only repeat.
  */
 function passing(error: unknown): unknown {
   if (error instanceof Lost) return error.cause;
@@ -197,7 +197,7 @@ function passing(error: unknown): unknown {
   throw error;
 }
 
-/** The stream of an answer; undefined where the reader has everything already. */
+/** The stream of an answer; undefined if the reader has everything already. */
 async function streamOf(response: Response): Promise<ReadableStream<Uint8Array> | undefined> {
   if (response.status === 204) return undefined;
   if (!response.ok) throw await SignoffError.from(response);
@@ -231,8 +231,8 @@ class Lost {
 }
 
 /**
- * One connection, and who watches it. A connection whose other end has vanished says nothing for ever: a laptop that
- * slept, a router that forgot. So what is waited for must come in time, or the connection is given up.
+ * One connection, watched for silence. A connection whose other end has vanished stays silent for ever: a laptop that
+ * slept, a router that forgot it. So bytes must come in time, or the connection is closed.
  */
 class Line {
   readonly #controller = new AbortController();
@@ -251,7 +251,7 @@ class Line {
     return this.#controller.signal;
   }
 
-  /** Waits for a sign of life. The time that the reader itself takes does not count. */
+  /** Waits for the next bytes. The time that the reader itself takes does not count. */
   async alive<T>(sign: Promise<T>): Promise<T> {
     const giveUp = () => this.#controller.abort(new Error(`Nothing came for ${this.#silence} ms.`));
     const timer = setTimeout(giveUp, this.#silence);

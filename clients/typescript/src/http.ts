@@ -2,13 +2,13 @@ import { SignoffError } from "./errors.js";
 import { backoff, sleep } from "./wait.js";
 
 export interface ClientOptions {
-  /** Where Signoff is, such as `http://127.0.0.1:8080`, or the path of a proxy, such as `/api`. */
+  /** The address of Signoff, such as `http://127.0.0.1:8080`, or the path of a proxy, such as `/api`. */
   baseUrl: string;
-  /** An API key, or what finds one. It goes into a header and never into a URL. A proxy may add it instead. */
+  /** An API key, or a function that returns one. It goes into a header and never into a URL. A proxy may add it instead. */
   token?: string | (() => string | Promise<string>) | undefined;
-  /** In place of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof fetch | undefined;
-  /** How often a request that may be repeated is sent again where nobody answers, or somebody is too busy. Default 2. */
+  /** How often to repeat a repeatable request if no answer comes or the server is too busy. Default 2. */
   retries?: number | undefined;
 }
 
@@ -56,7 +56,7 @@ export class Transport {
     }
   }
 
-  /** Sends a request until it is answered and returns what the answer says. Only for what may be sent twice. */
+  /** Sends a request until it is answered, and returns the body. Only for requests that may be sent twice. */
   async json<T>(call: Call): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
@@ -68,7 +68,7 @@ export class Transport {
     }
   }
 
-  /** Sends a request once and returns what the answer says. */
+  /** Sends a request once and returns the body. */
   async once<T>(call: Call): Promise<T> {
     const response = await this.open({ ...call, headers: { Accept: "application/json", ...call.headers } });
     if (!response.ok) throw await SignoffError.from(response);

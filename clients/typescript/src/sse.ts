@@ -1,16 +1,16 @@
-/** One event of a stream of server-sent events, as the HTML standard has it. */
+/** One event of a stream of server-sent events, as the HTML standard defines it. */
 export interface Frame {
-  /** The field `event`; `message` where there was none. */
+  /** The field `event`; `message` if it is missing. */
   event: string;
   /** The lines of `data`, joined by line feeds. */
   data: string;
-  /** The id of this frame; undefined where it has none. A frame without an id must not move a cursor. */
+  /** The id of this frame; undefined if it has none. A frame without an id must not move a cursor. */
   id: string | undefined;
 }
 
 /**
- * Puts frames together from bytes that come in pieces of any size: a cut may lie between the two bytes of a line's end,
- * and within a character. What has no empty line after it is not a frame, so a connection that breaks within one
+ * Assembles frames from bytes that come in pieces of any size: a cut may lie between the two bytes of a line's end,
+ * and within a character. A frame ends with an empty line, so a connection that breaks within one
  * leaves nothing behind.
  */
 export class EventStreamParser {
@@ -24,7 +24,7 @@ export class EventStreamParser {
   #data: string[] = [];
   #id: string | undefined;
 
-  /** Takes bytes in and returns the frames that they complete. */
+  /** Takes bytes and returns the frames that they complete. */
   push(bytes: Uint8Array): Frame[] {
     const frames: Frame[] = [];
     let text = this.#decoder.decode(bytes, { stream: true });

@@ -32,11 +32,11 @@ export type Settings = Schemas["Settings"];
 export type ToolResult = Schemas["ToolResult"];
 
 /**
- * One fact in the log of an execution; `type` tells what its `data` is. The list of types is open: a newer server may
- * send others, so a `switch` needs a `default` that passes them over.
+ * One fact in the log of an execution; `type` gives the shape of its `data`. The list of types is open: a newer server may
+ * send others, so a `switch` needs a `default` that ignores them.
  */
 export type Event = Schemas["Event"];
-/** An event among those of other executions. */
+/** An event of the feed, which names its execution. */
 export type FeedEvent = Schemas["FeedEvent"];
 export type EventType = Event["type"];
 

@@ -1,6 +1,6 @@
 /**
- * The server says how long to wait; where it says nothing, a second. Twice as long after each connection that brought
- * nothing, to half a minute, and up to half of it more at random: not all clients of a server come back at once.
+ * The server says how long to wait; by default a second. The wait doubles after each connection that brought
+ * nothing, up to half a minute, and chance adds up to half of it: not all clients of a server come back at once.
  */
 export function backoff(suggested: number | undefined, failures: number): number {
   const first = Math.min(suggested ?? 1000, 300_000);
@@ -8,7 +8,7 @@ export function backoff(suggested: number | undefined, failures: number): number
   return Math.max(first, grown) * (1 + Math.random() / 2);
 }
 
-/** Lets time pass, or throws the signal's reason. */
+/** Waits, or throws the signal's reason. */
 export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);
