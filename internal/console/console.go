@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// folder is the console as it is written: what a browser runs is what a reader of the repository reads.
+// folder has the files of the console, unchanged: a browser runs the files of the repository.
 //
 //go:embed web/*.html web/*.css web/*.js web/*.svg
 var folder embed.FS
@@ -20,11 +20,11 @@ var folder embed.FS
 const (
 	pageName = "index.html"
 
-	// Path is where the page, as it is written, finds the files that it loads.
+	// Path is the folder of the files in the source of the page.
 	Path = "/console/"
 )
 
-// mediaTypes are the kinds of files that the console may have.
+// mediaTypes are the media types of the files.
 var mediaTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -32,10 +32,9 @@ var mediaTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// headers are those of the page and its files, beside the ones of every answer. The page holds somebody's token and shows what
-// models write: it runs its own modules and no other code, talks to this server alone, makes no markup out of text, lies in nobody's
-// frame, and is let go of by whoever opened it. A browser asks each time whether it still has the page, which names the release
-// of all the rest.
+// headers are those of the page and its files, in addition to those of every response. The page has a person's token and shows texts of
+// models: it runs only its own modules, connects only to this server, makes no markup of text, cannot be framed, and has no link to the
+// window that opened it. A browser revalidates the page each time, because the page names the release of its files.
 var headers = map[string]string{
 	"Cache-Control": "no-cache",
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -46,20 +45,20 @@ var headers = map[string]string{
 	"X-Frame-Options": "DENY",
 }
 
-// Console is the page, and the files that it loads. Any number of goroutines may use it at once.
+// Console is the page with its files. Any number of goroutines may use it at once.
 type Console struct {
 	page    file
 	files   map[string]file
-	release string // a digest of them all, with all that is sent with them
+	release string // a digest of all files and headers
 }
 
-// file is one file, ready to be sent.
+// file is one file, ready to send.
 type file struct {
 	content    []byte
 	media, tag string
 }
 
-// Read reads the embedded files. It fails only where the binary is broken.
+// Read reads the embedded files. It fails only if the binary is broken.
 func Read() (*Console, error) {
 	entries, err := folder.ReadDir("web")
 	if err != nil {
@@ -75,7 +74,7 @@ func Read() (*Console, error) {
 		files[entry.Name()] = read
 		fmt.Fprintln(whole, entry.Name(), read.tag, read.media)
 	}
-	fmt.Fprintln(whole, headers) // which are kept with a file as long as the file itself; printed in the order of their names
+	fmt.Fprintln(whole, headers) // a browser keeps them with a file; printed in the order of their names
 	c := &Console{files: files, release: hex.EncodeToString(whole.Sum(nil)[:8])}
 	c.page = c.released(files[pageName].content)
 	delete(files, pageName)
@@ -87,8 +86,8 @@ func newFile(name string, content []byte) file {
 	return file{content: content, media: mediaTypes[path.Ext(name)], tag: `"` + hex.EncodeToString(sum[:16]) + `"`}
 }
 
-// released is the page with the release in the addresses of its files, and with all modules named at once. A browser learns of a
-// module only from the one that imports it, and on a bad line each of those steps takes the time of a line of text.
+// released returns the page with the release in the addresses of its files, and with preload links to all modules. Without the links, a
+// browser finds a module only after the one that imports it, which takes a round trip each.
 func (c *Console) released(page []byte) file {
 	released := Path + c.release + "/"
 	var ahead strings.Builder
@@ -101,29 +100,28 @@ func (c *Console) released(page []byte) file {
 	return newFile(pageName, []byte(strings.Replace(text, "</head>", ahead.String()+"</head>", 1)))
 }
 
-// Release names the files of this server in their addresses.
+// Release returns the release in the addresses of the files.
 func (c *Console) Release() string { return c.release }
 
-// Page answers with the page. Has is the If-None-Match header of the client.
+// Page returns the page. Has is the If-None-Match header of the client.
 func (c *Console) Page(has string) Answer { return Answer{file: c.page, has: has, varies: true} }
 
-// File answers with a file that the page loads; false: there is none. The page itself has one address, which is the index. A browser never asks
-// twice for a file of this server's release. A page that came from a replica of another one gets the file of this server: while servers are
-// replaced one by one, a page with a stranger among its modules is mostly of more use than none.
+// File returns a file of the page; false: there is none. A browser never asks twice for a file of this server's release. A page from a replica
+// of another release gets this server's file: during a rolling upgrade, a page with one module of another release mostly works.
 func (c *Console) File(release, name, has string) (Answer, bool) {
 	known, is := c.files[name]
 	return Answer{file: known, has: has, lasts: release == c.release}, is
 }
 
-// Answer is a file for a client that may have it already.
+// Answer is the response with a file, or 304 if the client has it.
 type Answer struct {
 	file
 	has    string // the tags that the client has
-	lasts  bool   // at its address there will never be another one
-	varies bool   // at its address there is JSON, too
+	lasts  bool   // its address never has another content
+	varies bool   // its address also has JSON
 }
 
-// Send writes the answer. It replaces those headers of other answers that are not for a page.
+// Send writes the response. Its headers replace those of other responses.
 func (a Answer) Send(w http.ResponseWriter) error {
 	header := w.Header()
 	for name, content := range headers {

@@ -1,14 +1,14 @@
-// Package console is the console: the page that people see in a browser, and how it is served.
+// Package console serves the console, the page that people use in a browser.
 //
-// The folder web has everything that runs in browsers: plain modules, styles and one page. They are embedded as they lie there, so a browser runs
-// the files that a reader of the repository reads. Nothing is built.
+// The folder web has all files for browsers: plain modules, styles and one page. They are embedded unchanged, so a browser runs the files of the
+// repository. There is no build step.
 //
-// To the server they are files. The page works through the routes of the API, with a key that its tab holds, so nothing trusts it more than another
-// client. It runs under a policy that allows its own modules and nothing else.
+// The page uses the routes of the API with the key of its tab, so the server trusts it no more than any other client. It runs under a policy that
+// allows only its own modules.
 //
 // # Addresses and caches
 //
-//	/                        the page; a browser asks each time whether it still has it
+//	/                        the page; a browser revalidates it each time
 //	/console/{release}/file  a file; a browser keeps it for a year
 //
 // The release is a digest of all files and of the headers that are sent with them. The page names it in the addresses of its files, and

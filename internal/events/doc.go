@@ -2,23 +2,23 @@
 //
 // # Model
 //
-// Every execution has a log of events numbered 1, 2, 3 … Whoever writes hands a [store.Change] to [Log.Commit] and
-// waits until it is in the database. One committer takes whatever all sessions have queued while the last commit ran:
-// an idle server commits at once, a busy one batches by itself, and nobody waits on purpose. On a shared database, plain changes
+// Every execution has a log of events numbered 1, 2, 3 … A writer passes a [store.Change] to [Log.Commit] and waits until it is in the
+// database. One committer takes all changes that were queued while the last commit ran:
+// an idle server commits at once, and a busy one batches without a delay on purpose. On a shared database, plain changes
 // ([store.Change.Plain]) have batches of their own: those take one round trip.
 //
-// Whoever reads calls [Log.Follow] with the last seq that it has seen. A [Follower] reads history from the store and
-// goes on live with no seam: each followed execution keeps a short tail of frames, encoded once for all followers, so
-// that a live follower costs no query. The first few events are kept for the first follower, too. Who falls behind the
-// tail reads the store again, page by page. There is no queue per follower, so none can overflow.
+// A reader calls [Log.Follow] with the last seq that it has seen. A [Follower] reads history from the store and continues live without a
+// gap: each followed execution keeps a short tail of frames, encoded once for all followers, so that a live follower costs no query. The
+// first few events are kept for the first follower, too. A follower that falls behind the tail reads the store again, page by page. There
+// is no queue per follower, so none can overflow.
 //
 // [Log.FollowAll] does the same for all executions of a tenant at once, in the order of [store.Store.Feed]. A
 // [FeedFollower] has no tail: only the store knows the places of what several replicas write, so each notification costs it a
-// query, and where an open transaction holds something back it asks again by itself, at first very soon.
+// query. If an open transaction holds events back, the follower asks again by itself, at first very soon.
 //
 // Replicas of one database notify each other. A log collects the names of the executions that it writes and sends them by
 // [store.Store.Notify]: at once when it was idle, and at most once in ten milliseconds. The others receive them by
-// [store.Store.Listen] and read the heads of those executions that somebody follows or drives there. After each start of
+// [store.Store.Listen] and read the heads of executions that are followed or driven there. After each start of
 // listening, a log reads all of its heads once.
 //
 // # Promises

@@ -10,7 +10,7 @@ import (
 	"signoff/internal/store"
 )
 
-// feeds holds the feed of each tenant that somebody follows at this moment.
+// feeds holds the feed of each tenant that is followed now.
 type feeds struct {
 	mu       sync.Mutex
 	byTenant map[domain.TenantID]*feed

@@ -61,7 +61,7 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 		return nil, nil
 	}
 	page, err := f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
-	for err == nil && len(page.Events) == 0 && page.More { // what it would have had was deleted just then
+	for err == nil && len(page.Events) == 0 && page.More { // its events have just been deleted
 		page, err = f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
 	}
 	if err != nil {
@@ -78,8 +78,7 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 	return frames, nil
 }
 
-// askAgain notifies the caller soon if events are held back: anybody's transaction may hold them back, and nobody announces its
-// end.
+// askAgain notifies the caller soon if an open transaction holds events back, because the end of a transaction is not announced.
 func (f *FeedFollower) askAgain(later, progress bool) {
 	early := f.cancelAgain() // an earlier notification does not prolong the wait
 	switch {

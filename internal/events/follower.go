@@ -7,7 +7,7 @@ import (
 	"signoff/internal/store"
 )
 
-// pageSize and pageBytes bound how much of the history is read at once: a client that is slow to take it holds no more.
+// pageSize and pageBytes bound how much of the history is read at once: a slow client uses no more memory.
 const (
 	pageSize  = 200
 	pageBytes = 256 << 10

@@ -20,7 +20,7 @@ type Frame struct {
 // TimeFormat is RFC 3339 in UTC with all six digits, so that the same instant is always the same bytes.
 const TimeFormat = "2006-01-02T15:04:05.000000Z"
 
-// frameRoom is for what is in every frame: the names of the fields, the seq, the time and the execution's id.
+// frameRoom is the size of the common parts of a frame: names of fields, seq, time and the execution's id.
 const frameRoom = 170
 
 // NewFrame encodes event once for all who will read its execution.

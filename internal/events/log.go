@@ -64,7 +64,7 @@ type Log struct {
 type request struct {
 	change store.Change
 	since  time.Time
-	quick  bool // its batch takes one round trip, where it has none of another kind
+	quick  bool // a batch of quick changes only takes one round trip
 	taken  bool // by the committer; from then on only it ends the request
 	done   chan struct{}
 	result result
@@ -228,7 +228,7 @@ func (l *Log) Waiting() time.Duration {
 // often depends on what became of the first.
 //
 // A batch has changes of one kind, quick or not: one creation among sixty deltas would make all of them as slow as itself. It is
-// the kind of the oldest, so that nobody waits for ever. An execution whose change is left in the queue keeps all later ones there.
+// the kind of the oldest, so that no change waits for ever. An execution whose change is left in the queue keeps all later ones there.
 func (l *Log) take() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -327,7 +327,7 @@ func stamped(batch []*request, now time.Time) []store.Change {
 	return changes
 }
 
-// publish gives the events their seqs and hands them to whoever follows.
+// publish sets the seqs of the events and passes them to followers.
 func (l *Log) publish(change store.Change, outcome store.Result) {
 	first := outcome.LastSeq - int64(len(change.Events)) + 1
 	for i := range change.Events {

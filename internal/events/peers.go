@@ -20,7 +20,7 @@ const (
 	listenAtMost = 5 * time.Second
 )
 
-// peers are the other replicas of the database. Replicas notify each other of their writes, so that nobody waits for a poll. A
+// peers are the other replicas of the database. Replicas notify each other of their writes, so that followers need not wait for a poll. A
 // notification only says where to look; the poll makes up for a lost one.
 //
 // The committer only adds a name to an accumulator. If it sent the notification itself, inside its transaction or after it, a
@@ -28,7 +28,7 @@ const (
 type peers struct {
 	self string       // the sender: a log also receives its own notifications
 	out  *accumulator // writes that the others do not know yet
-	in   *accumulator // writes of the others that nobody has read yet
+	in   *accumulator // unread writes of the others
 
 	listening                        atomic.Bool
 	sent, received                   atomic.Int64
@@ -96,7 +96,7 @@ func (l *Log) listenToPeers(ctx context.Context) {
 	}
 }
 
-// receive only queues the names that concern somebody here: a slow read would block the listener. It queues them all at once,
+// receive only queues the executions and tenants that are followed here: a slow read would block the listener. It queues them all at once,
 // so that one read covers them all.
 func (l *Log) receive(payload string) {
 	sender, writes, ok := parsePayload(payload)

@@ -17,7 +17,7 @@ const (
 	firstBytes  = 2 << 10
 )
 
-// topics holds the topic of each execution that somebody follows or watches at this moment.
+// topics holds the topic of each execution that is followed or watched now.
 type topics struct {
 	mu   sync.Mutex
 	byID map[domain.ExecutionID]*topic
@@ -79,10 +79,10 @@ type topic struct {
 	head          int64   // the newest seq known to be in the store
 	tail          []Frame // without a hole, the last one at most at head; followers share it, so what is in it stays as it is
 	bytes         int
-	first         []domain.Event // those of an execution that nobody has followed so far; see keep
+	first         []domain.Event // of an execution without a follower so far; see keep
 	followers     int            // frames are encoded only while there is one
 	gone          bool           // the execution was deleted
-	foreign       int            // how often somebody who does not drive the execution wrote
+	foreign       int            // writes of others than the driver
 	foreignWrites int64
 	listeners     []chan struct{}
 }

@@ -11,8 +11,8 @@
 //
 // # Promises
 //
-//   - [Verifier.Verify] costs no query per request: what it read of a key holds for three seconds, so a revocation is
-//     seen everywhere within five. It fails closed: while the database does not answer, nobody gets in on a key that
+//   - [Verifier.Verify] costs no query per request: it trusts a key for three seconds after reading it, so a revocation takes
+//     effect on all replicas within five. It fails closed: while the database does not answer, it refuses a key that
 //     was not read within those three seconds.
 //   - All the ways to be refused are one error. A caller cannot learn whether an id exists, or whether a key expired.
 //   - Nothing here logs or returns a secret, but for the one answer of [Create].

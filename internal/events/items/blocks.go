@@ -6,8 +6,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// generated takes a new generation of blocks. The one before it is superseded. To hand them in was all that the call had to
-// run, so this is its start, too; its result is what a person makes of them.
+// generated adds a new generation of blocks and supersedes the one before it. The call that submitted the blocks starts with this event, and
+// ends when a person has accepted the blocks or asked for changes.
 func (r *Reducer) generated(p domain.BlocksGenerated) {
 	r.begun(r.call(p.ToolCallID))
 	r.decide(domain.GenerationSuperseded)

@@ -6,8 +6,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// call returns a call by its id. A log names a call by its request first; where it does not, there is an item all the same, since
-// a person has to see that it ran.
+// call returns a call by its id. It adds the item even if the log has no request of the call, since a person must see that it ran.
 func (r *Reducer) call(id string) *call {
 	c, known := r.calls[id]
 	if !known {
@@ -86,8 +85,8 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 	return nil
 }
 
-// completed takes the outcome. Where the result only repeats the error, as it does for a command that was running when the server
-// stopped, what was printed until then stays: it is all that is left of it.
+// completed applies the outcome. If the result only repeats the error, as for a command that was running when the server stopped, the output
+// stays: it is all that is left of the command.
 func (r *Reducer) completed(p domain.ToolCallCompleted) {
 	c := r.call(p.ToolCallID)
 	c.outcome = p.Outcome
@@ -109,7 +108,7 @@ func (r *Reducer) settle(c *call) {
 	r.touch(c.item)
 }
 
-// status is the first that holds. An external agent may ask about a call that it has begun already.
+// status returns the first matching status. An external agent may ask about a call that it has begun already.
 func (c *call) status() ToolStatus {
 	asked := slices.ContainsFunc(c.Tool.Approvals, func(a Approval) bool { return a.Status == domain.ApprovalPending })
 	switch {

@@ -10,8 +10,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// changesAskedFor reads what a call of ours changes out of its arguments. Other programs have tools of the same names, and other
-// arguments: theirs are in their reports.
+// changesAskedFor reads the changes of one of our calls from its arguments. Tools of external agents may have the same names and other
+// arguments; their changes are in their reports.
 func (r *Reducer) changesAskedFor(c *call) {
 	if (r.external && c.Tool.Tool != writeTextFile) || c.Tool.Class != domain.ClassWrite {
 		return

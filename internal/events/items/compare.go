@@ -2,21 +2,21 @@ package items
 
 import "slices"
 
-// scriptLine is one line of the way from one text to another: kept (' '), removed ('-') or added ('+').
+// scriptLine is one line of the edit script from one text to another: kept (' '), removed ('-') or added ('+').
 type scriptLine struct {
 	op   byte
 	text string
 }
 
 const (
-	// comparedLines bounds how many lines of both texts are compared. Beyond it, all that lies between the first and the last difference
-	// counts as replaced, which is as true and less helpful.
+	// comparedLines bounds how many lines of both texts are compared. Beyond it, all lines between the first and the last difference count as
+	// replaced.
 	comparedLines = 20_000
-	// comparedEdits bounds in the same way how different they may be: the work grows with its product with the lines.
+	// comparedEdits bounds the number of edits in the same way: the work grows with the product of edits and lines.
 	comparedEdits = 400
 )
 
-// compared returns a way from old to current: within the bounds, one with the fewest changes.
+// compared returns an edit script from old to current, within the bounds one with the fewest edits.
 func compared(old, current []string) []scriptLine {
 	head := 0
 	for head < min(len(old), len(current)) && old[head] == current[head] {
@@ -37,7 +37,7 @@ func compared(old, current []string) []scriptLine {
 	return script
 }
 
-// between is compared for what lies between the first and the last difference.
+// between is compared for the lines between the first and the last difference.
 func between(old, current []string) []scriptLine {
 	if len(old)+len(current) <= comparedLines {
 		if script, found := fewestEdits(old, current); found {
@@ -54,8 +54,8 @@ func between(old, current []string) []scriptLine {
 	return script
 }
 
-// fewestEdits finds the shortest way, unless it is too long. The texts begin with different lines. It is the greedy way of Eugene W. Myers, "An O(ND) Difference
-// Algorithm and Its Variations", 1986: with each further edit it goes as far as it can on every diagonal.
+// fewestEdits returns the shortest edit script, unless it is too long. The texts begin with different lines. It is the greedy algorithm of Eugene
+// W. Myers, "An O(ND) Difference Algorithm and Its Variations", 1986: with each further edit it goes as far as possible on every diagonal.
 func fewestEdits(old, current []string) (script []scriptLine, found bool) {
 	s := search{old: old, current: current}
 	for edits := 0; edits <= min(len(old)+len(current), comparedEdits); edits++ {
@@ -66,13 +66,13 @@ func fewestEdits(old, current []string) (script []scriptLine, found bool) {
 	return nil, false
 }
 
-// search is the state of [fewestEdits]. A diagonal is the number of lines of old that are behind, less those of current.
+// search is the state of [fewestEdits]. A diagonal is the number of passed lines of old, less those of current.
 type search struct {
 	old, current []string
-	reached      [][]int // by edits and diagonal+edits: how many lines of old are behind
+	reached      [][]int // by edits and diagonal+edits: the number of passed lines of old
 }
 
-// advance goes one edit further on every diagonal, and reports whether that was the end of both texts.
+// advance goes one edit further on every diagonal, and reports whether it reached the end of both texts.
 func (s *search) advance(edits int) (arrived bool) {
 	row := make([]int, 2*edits+1)
 	for diagonal := -edits; diagonal <= edits; diagonal += 2 {
@@ -87,8 +87,8 @@ func (s *search) advance(edits int) (arrived bool) {
 	return arrived
 }
 
-// enter is where a diagonal is entered with the last of so many edits: from the one below by removing a line of old, from the one
-// above by adding a line of current.
+// enter returns where the last of so many edits enters a diagonal: from the one below by removing a line of old, or from the one above by
+// adding a line of current.
 func (s *search) enter(edits, diagonal int) (x int, added bool) {
 	if edits == 0 {
 		return 0, false
@@ -101,7 +101,7 @@ func (s *search) enter(edits, diagonal int) (x int, added bool) {
 	return before[below] + 1, false
 }
 
-// script walks the way back from the end. Its first step is an edit, since the texts differ in their first lines.
+// script follows the edits back from the end. The first step is an edit, since the texts differ in their first lines.
 func (s *search) script(edits int) []scriptLine {
 	var back []scriptLine
 	x, diagonal := len(s.old), len(s.old)-len(s.current)

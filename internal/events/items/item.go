@@ -48,14 +48,14 @@ const (
 	StatusComplete Status = "complete"
 )
 
-// Message is a message of a person or of the agent. One that is interrupted was cut short, and the model does not remember it.
+// Message is a message of a person or of the agent. An interrupted one was cut short, and the model does not remember it.
 type Message struct {
 	Role        domain.Role `json:"role"` // user or assistant
 	Text        string      `json:"text"`
-	Truncated   bool        `json:"truncated,omitempty"` // Text is only the beginning; so it is of all that are truncated
+	Truncated   bool        `json:"truncated,omitempty"` // Text is only the beginning, as for all truncated texts
 	Interrupted bool        `json:"interrupted,omitempty"`
-	Edits       int         `json:"edits,omitempty"`  // of the user: the generation of blocks that is to be changed
-	Repair      int         `json:"repair,omitempty"` // in the user's place the session asks again, from 1: the answer did not fit
+	Edits       int         `json:"edits,omitempty"`  // of the user: the generation of blocks to change
+	Repair      int         `json:"repair,omitempty"` // the session itself asks again, from 1, because the answer did not fit
 }
 
 // Reasoning is a thought of the model.
@@ -72,11 +72,11 @@ type Tool struct {
 	Tool       string       `json:"tool"`
 	Class      domain.Class `json:"class,omitempty"`
 	Summary    string       `json:"summary"`
-	// Arguments are the newest that are known: as asked for, then as a person was shown them, then as they ran.
-	Arguments json.RawMessage `json:"arguments"` // null where they are longer than [TextBytes]
+	// Arguments are the newest: as requested, then as shown to a person, then as they ran.
+	Arguments json.RawMessage `json:"arguments"` // null if they are longer than [TextBytes]
 	Status    ToolStatus      `json:"status"`
-	// Output is what the call has printed so far. Once it has its outcome, it is the result as people see it; but where that
-	// only repeats the error, it stays what was printed.
+	// Output is the output so far, and after the outcome the result as people see it. If the result only repeats the error, the output
+	// stays.
 	Output     string          `json:"output"`
 	Truncated  bool            `json:"truncated,omitempty"` // the output lacks something
 	ExitCode   *int            `json:"exitCode,omitempty"`
@@ -110,7 +110,7 @@ type Approval struct {
 	Status domain.ApprovalStatus `json:"status"`
 	Edited bool                  `json:"edited,omitempty"` // the decider wrote other arguments
 	Reason string                `json:"reason,omitempty"` // of the decision
-	// Resolution is what somebody has found out about a call whose outcome was unknown.
+	// Resolution is the answer about a call whose outcome was unknown.
 	Resolution domain.Resolution `json:"resolution,omitempty"`
 	DecidedBy  *domain.Actor     `json:"decidedBy"` // null while it is pending, and where no person decided
 }
@@ -140,15 +140,15 @@ const (
 type Blocks struct {
 	Generation       int             `json:"generation"` // 1, 2, 3 …
 	ToolCallID       string          `json:"toolCallId"`
-	Blocks           json.RawMessage `json:"blocks"` // a list; null where it is longer than [TextBytes]
+	Blocks           json.RawMessage `json:"blocks"` // a list; null if it is longer than [TextBytes]
 	InsertAfter      string          `json:"insertAfter,omitempty"`
 	DocumentRevision string          `json:"documentRevision,omitempty"`
-	// State is cancelled, too, where the execution ends and nobody has accepted the blocks.
+	// State is also cancelled when the execution ends before the blocks are accepted.
 	State      domain.GenerationState `json:"state"`
 	AcceptedBy *domain.Actor          `json:"acceptedBy,omitempty"`
 }
 
-// clone returns an item that shares nothing with i that ever changes.
+// clone returns a copy that shares only immutable data with i.
 func (i Item) clone() Item {
 	i.Message = copied(i.Message)
 	i.Reasoning = copied(i.Reasoning)

@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// begin adds the messages of the request. The first turn answers the last one; those before it are history.
+// begin adds the messages of the request. The first turn answers the last message; those before it are history.
 func (r *Reducer) begin(p domain.ExecutionCreated) {
 	r.external = p.Source.Type == domain.SourceACP
 	given := slices.Clone(r.request.Messages)
@@ -32,7 +32,7 @@ func (r *Reducer) prompted(p domain.TurnStarted) {
 	}
 }
 
-// addPrompt adds a message that is whole.
+// addPrompt adds a complete message.
 func (r *Reducer) addPrompt(id string, turn int, message Message) {
 	message.Text, message.Truncated = bounded(message.Text, TextBytes)
 	r.add(Item{ID: "prompt:" + id, Kind: KindMessage, Turn: turn, Status: StatusComplete, Message: &message})

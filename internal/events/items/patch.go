@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// splitPatch reads the argument of the tool patch: the part of each file, as it was written. It does not judge; what
-// cannot be applied fails as a call.
+// splitPatch splits the argument of the tool patch into the parts of each file, unchanged. A part that cannot be applied fails as a call.
 func splitPatch(patch string) []fileDiff {
 	all := lines(patch)
 	var files []fileDiff
@@ -25,8 +24,7 @@ func splitPatch(patch string) []fileDiff {
 	return files
 }
 
-// beginsFile reports whether the names of a file stand at a line, with a hunk behind them. A removed and an added line can look the
-// same without it.
+// beginsFile reports whether the names of a file are at a line, followed by a hunk. Without a hunk, they may be a removed and an added line.
 func beginsFile(all []string, at int) bool {
 	return at+2 < len(all) && strings.HasPrefix(all[at], "--- ") && strings.HasPrefix(all[at+1], "+++ ") &&
 		strings.HasPrefix(all[at+2], "@@")
@@ -45,7 +43,7 @@ func patchedFile(part []string) fileDiff {
 	return file
 }
 
-// patchedPath is the path in the two lines with names. Git's letters before it go only together: a folder may well be called a.
+// patchedPath returns the path in the two lines with names. It removes git's prefixes a/ and b/ only together, since a folder may be called a.
 func patchedPath(before, after string) string {
 	from, to := patchedName(before), patchedName(after)
 	stripped, isOld := strings.CutPrefix(from, "a/")
@@ -60,7 +58,7 @@ func patchedPath(before, after string) string {
 	return path
 }
 
-// patchedName is the name in such a line. Git quotes what is not plain, and behind a tab stands a time.
+// patchedName returns the name in such a line. Git quotes special characters, and a time may follow behind a tab.
 func patchedName(line string) string {
 	name := strings.TrimRight(line[len("--- "):], " \r\n")
 	if strings.HasPrefix(name, `"`) {

@@ -13,7 +13,7 @@ func Reduce(request domain.Request, log []domain.Event) ([]Item, error) {
 	return reducer.Items(), nil
 }
 
-// Take takes the next event. One that was taken before changes nothing, and nor does one that fails.
+// Take applies the next event. An event that was applied before, or that fails, changes nothing.
 func (r *Reducer) Take(event domain.Event) error {
 	step, err := Read(event)
 	if err != nil && event.Seq == r.LastSeq()+1 {
@@ -22,7 +22,7 @@ func (r *Reducer) Take(event domain.Event) error {
 	return r.Apply(step)
 }
 
-// Apply is Take for an event that has been read.
+// Apply is Take for a decoded event.
 func (r *Reducer) Apply(step Step) error {
 	last := r.event
 	switch {

@@ -11,17 +11,17 @@ import (
 // Reducer makes items of the events of one log. It is for one goroutine.
 type Reducer struct {
 	request  domain.Request
-	external bool // another program answers the prompts
+	external bool // an external agent answers the prompts
 	turn     int
 
-	resumed  int64            // the events up to here are in what is stored
-	event    domain.Event     // that is being taken; at the end, the newest one
-	count    int64            // of the items; their places are those below it
-	items    map[int64]*item  // by place: all of them, but for those that are stored and were not restored
+	resumed  int64            // the events up to here are in the stored rows
+	event    domain.Event     // the event that is being applied, or the newest one
+	count    int64            // of the items; their places are below it
+	items    map[int64]*item  // by place: all except stored ones that were not restored
 	messages map[string]*item // by the item's id
 	calls    map[string]*call
 	current  *item  // the newest generation of blocks
-	stored   string // its id, as long as it is not restored
+	stored   string // its id while it is not restored
 }
 
 // item is one that may change.
@@ -32,18 +32,18 @@ type item struct {
 	changed bool // since Changed was called
 }
 
-// New returns a reducer for the log of an execution. The first prompt stands in its request, not in its log.
+// New returns a reducer for the log of an execution. The first prompt is in the request, not in the log.
 func New(request domain.Request) *Reducer {
 	return &Reducer{request: request, items: map[int64]*item{}, messages: map[string]*item{}, calls: map[string]*call{}}
 }
 
-// LastSeq is the seq of the newest event that was taken.
+// LastSeq returns the seq of the newest event.
 func (r *Reducer) LastSeq() int64 { return r.event.Seq }
 
-// Count is how many items there are, also stored ones.
+// Count returns the number of items, including stored ones.
 func (r *Reducer) Count() int64 { return r.count }
 
-// Item returns the item at a place. It is unknown where it is stored and was not restored.
+// Item returns the item at a place. A stored item is unknown until it is restored.
 func (r *Reducer) Item(place int64) (i Item, known bool) {
 	held, known := r.items[place]
 	if known {
@@ -52,7 +52,7 @@ func (r *Reducer) Item(place int64) (i Item, known bool) {
 	return i, known
 }
 
-// Items returns all items that are known.
+// Items returns all known items.
 func (r *Reducer) Items() []Item {
 	all := make([]Item, 0, len(r.items))
 	for i := range r.known() {
@@ -61,7 +61,7 @@ func (r *Reducer) Items() []Item {
 	return all
 }
 
-// Changed returns the items that are new, or have changed, since it was called before.
+// Changed returns the items that are new or have changed since its last call.
 func (r *Reducer) Changed() []Item {
 	changed := []Item{}
 	for i := range r.known() {
@@ -83,7 +83,7 @@ func (r *Reducer) known() iter.Seq[*item] {
 	}
 }
 
-// add begins an item with the event that is being taken.
+// add adds an item that begins with the current event.
 func (r *Reducer) add(i Item) *item {
 	i.FirstSeq, i.CreatedAt = r.event.Seq, r.event.Time
 	added := &item{Item: i, place: r.count}
@@ -93,17 +93,17 @@ func (r *Reducer) add(i Item) *item {
 	return added
 }
 
-// touch notes that the event that is being taken has changed an item.
+// touch marks an item as changed by the current event.
 func (r *Reducer) touch(i *item) {
 	i.LastSeq, i.UpdatedAt, i.changed = r.event.Seq, r.event.Time, true
 }
 
-// call is a tool call and what it changes.
+// call is a tool call with its changes.
 type call struct {
 	*item
-	queued  bool // it may run, and waits for a slot
+	queued  bool // it may run and waits for others to end
 	awaits  domain.Awaited
-	lost    bool           // its server stopped while it ran, and it has not started again
+	lost    bool           // its server stopped while it ran, and it has not been started again
 	outcome domain.Outcome // empty: it has none yet
 	printed text
 
@@ -111,17 +111,17 @@ type call struct {
 	described digest // of the arguments that changes were read from
 }
 
-// digest reports whether arguments are new without keeping the old ones, which may be large.
+// digest detects new arguments without keeping the old ones, which may be large.
 type digest string
 
-// change is what a call makes of one file, as an item. One that newer words of the call have dropped is not current.
+// change is the change of a call to one file. It is not current if a newer description of the call leaves it out.
 type change struct {
 	*item
 	key     changeKey
 	current bool
 }
 
-// changeKey finds a change again when its call is described anew: the same path, and the how manieth of that path.
+// changeKey identifies a change when its call is described again: by the path, and by its number among the changes of that path.
 type changeKey struct {
 	path  string
 	place int

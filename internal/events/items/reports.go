@@ -7,13 +7,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// report is what an external agent says of its call, as far as it can be read. A member that is absent is unchanged, and one that is
-// odd says nothing.
+// report is the report of an external agent about its call. An absent member is unchanged, and an unreadable one is ignored.
 // https://agentclientprotocol.com/protocol/tool-calls#updating
 type report map[string]json.RawMessage
 
-// reported takes a report. A call that a person was asked about stays as it was shown: an agent must not be able to put
-// other words below somebody's name.
+// reported applies a report. A call that a person was asked about keeps the description that the person saw: an agent must not change it
+// afterwards.
 func (r *Reducer) reported(p domain.ToolCallReported) {
 	var reported report
 	if json.Unmarshal(p.Update, &reported) != nil {
@@ -47,10 +46,10 @@ func (t report) describe(tool *Tool) {
 	}
 }
 
-// content reads what a report shows of the call: what it says, and what it changes.
+// content reads the texts and the diffs of a report.
 func (t report) content() (texts []string, diffs []fileDiff) {
 	var entries []json.RawMessage
-	_ = json.Unmarshal(t["content"], &entries) // what is no list has no entries
+	_ = json.Unmarshal(t["content"], &entries) // anything but a list has no entries
 	for _, entry := range entries {
 		var shown struct {
 			Type    string

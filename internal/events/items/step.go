@@ -8,10 +8,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// Step is an event with its payload, as a reducer applies it.
+// Step is a decoded event.
 type Step struct {
 	event   domain.Event
-	payload domain.Payload // nil: no item is made of it
+	payload domain.Payload // nil: the event changes no item
 }
 
 // itemTypes are the types of events that change items. Others are not decoded.
@@ -36,7 +36,7 @@ func Read(event domain.Event) (Step, error) {
 	return Step{event, payload}, nil
 }
 
-// Keys names the rows that the event may change: where they are stored, they are to be restored before it is taken.
+// Keys returns the keys of the rows that the event may change. Stored ones must be restored before the event is applied.
 func (r *Reducer) Keys(step Step) []string {
 	switch p := step.payload.(type) {
 	case domain.MessageDelta:
@@ -80,7 +80,7 @@ func (r *Reducer) messageKey(kind Kind, messageID string) []string {
 	return []string{keyOf(id)}
 }
 
-// callKey is the key of a call and of what it changes.
+// callKey returns the key of a call and of its changes.
 func (r *Reducer) callKey(id string) []string {
 	if _, known := r.calls[id]; known {
 		return nil
@@ -95,7 +95,7 @@ func (r *Reducer) currentKey() []string {
 	return []string{keyOf(r.stored)}
 }
 
-// keyBytes bounds a key: it is indexed, and ids in it are as long as an agent likes.
+// keyBytes bounds a key, which is indexed: an agent chooses the length of ids.
 const keyBytes = 100
 
 func keyOf(id string) string {

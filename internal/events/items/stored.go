@@ -8,11 +8,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// Version is that of what a reducer stores. Raise it with every change to the items that are made of the same events, or to how they are
-// stored: the stored ones are then made anew.
+// Version is the version of the stored form. Raise it with every change to the items of the same events, or to the stored form: stored items are
+// then made again.
 const Version = 1
 
-// Resume returns a reducer that goes on behind what is stored. Rows of items are restored when they are needed: see [Reducer.Keys].
+// Resume returns a reducer that continues behind a stored fold. Rows of items are restored when they are needed: see [Reducer.Keys].
 func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
 	var state reducerState
 	if err := json.Unmarshal(fold.State, &state); err != nil {
@@ -97,7 +97,7 @@ func (c *call) restoreChange(i *item) bool {
 	return at >= 0
 }
 
-// Stored returns what is to be stored, with the rows of those items that are new or have changed since the reducer was made.
+// Stored returns the fold to store, with the rows of items that are new or have changed since the reducer was made.
 func (r *Reducer) Stored() (domain.ItemFold, []domain.ItemRow) {
 	state := reducerState{External: r.external, Turn: r.turn, Current: r.stored}
 	if r.current != nil {
@@ -132,7 +132,7 @@ func (c *call) state() *callState {
 	return s
 }
 
-// key is that of the row: what a call changes is restored with the call.
+// key returns the key of the row. The changes of a call are restored with the call.
 func (i *item) key() string {
 	if i.Kind == KindDiff {
 		return keyOf(callID(i.Diff.ToolCallID))
@@ -182,7 +182,7 @@ func unreadable(err error) error {
 type reducerState struct {
 	External bool   `json:"external,omitempty"`
 	Turn     int    `json:"turn,omitempty"`
-	Current  string `json:"current,omitempty"` // the id of the newest generation of blocks, while it waits for somebody
+	Current  string `json:"current,omitempty"` // the id of the newest generation of blocks while it is open
 }
 
 // itemState is an item, and what a reducer knows of it beyond.
@@ -196,8 +196,8 @@ type callState struct {
 	Queued    bool           `json:"queued,omitempty"`
 	Awaits    domain.Awaited `json:"awaits,omitempty"`
 	Lost      bool           `json:"lost,omitempty"`
-	Outcome   domain.Outcome `json:"fate,omitempty"`    // its name in what is stored already
-	Printed   *string        `json:"printed,omitempty"` // of a call without an outcome, where its item shows something else
+	Outcome   domain.Outcome `json:"fate,omitempty"`    // its name in stored rows
+	Printed   *string        `json:"printed,omitempty"` // of a call without an outcome, if its item shows another text
 	Cut       bool           `json:"cut,omitempty"`     // what was printed
 	Described digest         `json:"described,omitempty"`
 	Changes   []changeState  `json:"changes,omitempty"`

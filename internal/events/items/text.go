@@ -8,15 +8,14 @@ import (
 	"signoff/internal/domain"
 )
 
-// text grows piece by piece. What is beyond the bound is counted and not kept.
+// text grows piece by piece. Text beyond the bound is counted and not kept.
 type text struct {
 	kept   strings.Builder
 	length int // in the log, UTF-8 bytes
 	cut    bool
 }
 
-// fits fails where a piece does not begin at the end of what is there: one is missing then, or has come twice, and what would
-// be shown was never said.
+// fits returns an error if a piece does not begin at the end of the text: then a piece is missing or repeated, and the text would be wrong.
 func (t *text) fits(offset int, of string) error {
 	if offset == t.length {
 		return nil
@@ -33,7 +32,7 @@ func (t *text) add(piece string) {
 	t.kept.WriteString(piece)
 }
 
-// restore makes t what it was when so much of it was kept.
+// restore restores t from its kept beginning.
 func (t *text) restore(kept string, length int, cut bool) {
 	t.kept.WriteString(kept)
 	t.length, t.cut = length, cut
@@ -50,7 +49,7 @@ func bounded(text string, limit int) (beginning string, cut bool) {
 	return text[:limit], true
 }
 
-// boundedJSON returns a value, or null where it is too long: its beginning alone could not be read.
+// boundedJSON returns a value, or null if it is too long, since its beginning alone is no JSON.
 func boundedJSON(value json.RawMessage) json.RawMessage {
 	if len(value) == 0 || len(value) > TextBytes {
 		return json.RawMessage("null")

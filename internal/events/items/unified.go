@@ -14,7 +14,7 @@ type fileDiff struct {
 	additions, deletions int
 }
 
-// newFileDiff compares two texts. before is nil for a file that is not there, or of which nothing is known.
+// newFileDiff compares two texts. before is nil for a new or unknown file.
 func newFileDiff(path string, before *string, after string) fileDiff {
 	path, _ = bounded(path, pathBytes)
 	from, old, current := devNull, []string(nil), lines(after)
@@ -34,7 +34,7 @@ func newFileDiff(path string, before *string, after string) fileDiff {
 // pathBytes bounds a path.
 const pathBytes = 4096
 
-// headerPath is a path as it stands in the lines before a diff; it must stay in its line.
+// headerPath returns a path for the header of a diff, in one line.
 func headerPath(path string) string {
 	if strings.ContainsFunc(path, unicode.IsControl) {
 		return strconv.Quote(path)
@@ -51,8 +51,8 @@ func lines(text string) []string {
 	return all
 }
 
-// endAlike ends the last lines of two texts where neither has an end. They are parts of a file rather than all of it, and a
-// diff would say of each that the file has no line feed at its end.
+// endAlike adds line feeds to two texts that both lack one at the end. They are parts of a file, so a diff must not say that the file has no
+// line feed at its end.
 func endAlike(old, current []string) {
 	if len(old) == 0 || len(current) == 0 {
 		return
@@ -94,7 +94,7 @@ func unified(script []scriptLine) string {
 	return text.String()
 }
 
-// hunkEnd is where the hunk ends that has its first change at from. Changes whose context would touch or overlap share a hunk.
+// hunkEnd returns the end of the hunk with its first change at from. Changes whose contexts touch or overlap share a hunk.
 func hunkEnd(script []scriptLine, from int) int {
 	last := from
 	for at := from; at < len(script) && at <= last+2*contextLines+1; at++ {
@@ -105,7 +105,7 @@ func hunkEnd(script []scriptLine, from int) int {
 	return min(last+contextLines+1, len(script))
 }
 
-// writeHunk writes a hunk, before which so many lines of each text stand, and returns how many it has.
+// writeHunk writes a hunk behind so many lines of each text, and returns the number of its lines in each.
 func writeHunk(text *strings.Builder, hunk []scriptLine, oldBefore, currentBefore int) (old, current int) {
 	for _, line := range hunk {
 		if line.op != '+' {
@@ -126,7 +126,7 @@ func writeHunk(text *strings.Builder, hunk []scriptLine, oldBefore, currentBefor
 	return old, current
 }
 
-// lineRange is the first line, from 1, and the number of lines; where there are none, the line before them.
+// lineRange returns the first line, from 1, and the number of lines; without lines, the line before them.
 func lineRange(before, count int) string {
 	if count == 0 {
 		return fmt.Sprintf("%d,0", before)

@@ -10,10 +10,10 @@ import (
 )
 
 const (
-	// PortionEvents is how many events there are behind the stored fold at most. Fewer make pages cheaper, and the items of a text that
-	// comes in many events are stored more often.
+	// PortionEvents is the maximum of events behind the stored fold. With fewer events, pages are cheaper and long texts are stored more
+	// often.
 	PortionEvents = 2000
-	// PortionBytes bounds the same events by what is held in memory of them, with the stored items that they change.
+	// PortionBytes bounds the memory for these events and for the stored items that they change.
 	PortionBytes = 8 << 20
 
 	// PageBytes bounds the rows that are read for one page.
@@ -22,11 +22,11 @@ const (
 	readEvents = 1000 // at once
 	readBytes  = 1 << 20
 
-	// MaxReaders is how many have a place at the same time. What one holds in memory is bounded, and what many hold is not.
+	// MaxReaders bounds the readers at the same time, and so their memory.
 	MaxReaders = 4
 )
 
-// Storage is where logs and items are. Its methods are those of [store.Store].
+// Storage has logs and items. Its methods are those of [store.Store].
 type Storage interface {
 	EventPage(ctx context.Context, id domain.ExecutionID, after int64, limit, bytes int) ([]domain.Event, error)
 	ItemFold(ctx context.Context, id domain.ExecutionID) (domain.ItemFold, error)
@@ -44,7 +44,7 @@ type Pages struct {
 	portion portion
 }
 
-// portion bounds what is held at a time, and what is behind a stored fold.
+// portion bounds the memory of one attempt, and the events behind a stored fold.
 type portion struct{ events, bytes int }
 
 // New returns a reader of pages.
@@ -59,8 +59,7 @@ type Page struct {
 	LastSeq int64 // the items are made of the events up to here
 }
 
-// Read returns the items of an execution from a place on: at most limit of them, fewer where they are large, and one at least where there is
-// one.
+// Read returns the items of an execution from a place on: at most limit, fewer if they are large, and at least one if there is any.
 func (p *Pages) Read(ctx context.Context, execution domain.Execution, from int64, limit int) (Page, error) {
 	for {
 		page, done, err := p.attempt(ctx, execution, from, limit)
@@ -70,7 +69,7 @@ func (p *Pages) Read(ctx context.Context, execution domain.Execution, from int64
 	}
 }
 
-// attempt reads a page, or stores a portion of the events before it. It is not done where it has stored one, or somebody else has.
+// attempt reads a page, or stores a portion of the events before it. It is not done if it, or another reader, has stored a portion.
 func (p *Pages) attempt(ctx context.Context, execution domain.Execution, from int64, limit int) (page Page, done bool, err error) {
 	select {
 	case p.places <- struct{}{}:
@@ -83,7 +82,7 @@ func (p *Pages) attempt(ctx context.Context, execution domain.Execution, from in
 		return Page{}, false, err
 	}
 	page, err = f.read(ctx, execution.LastSeq, from, limit)
-	if stands, failed := f.stands(ctx); failed != nil || !stands { // what was read may not fit together, and errors say nothing
+	if same, failed := f.isUnchanged(ctx); failed != nil || !same { // the rows may not fit together, which also explains errors
 		return Page{}, false, failed
 	}
 	if err == nil && f.full() {
@@ -92,12 +91,12 @@ func (p *Pages) attempt(ctx context.Context, execution domain.Execution, from in
 	return page, true, err
 }
 
-// fold is what one attempt knows: a reducer that goes on behind what is stored.
+// fold is the state of one attempt: a reducer that continues behind the stored fold.
 type fold struct {
 	storage   Storage
 	execution domain.ExecutionID
-	stored    domain.ItemFold // as it was found, whoever made it
-	rows      int64           // of it that the reducer may be given: those with a place below it
+	stored    domain.ItemFold // as it was found, of any version
+	rows      int64           // that the reducer may use: those with a place below it
 	keeps     bool            // it may be stored
 	reducer   *items.Reducer
 
@@ -157,7 +156,7 @@ func (f *fold) takeLog(ctx context.Context, last int64) error {
 	return nil
 }
 
-// take folds events, one at least. It ends before one that changes stored items for which there is no room.
+// take folds events, at least one. It ends before an event that changes more stored items than fit.
 func (f *fold) take(ctx context.Context, events []domain.Event) error {
 	steps := make([]items.Step, len(events))
 	for n, event := range events {
@@ -184,7 +183,7 @@ func (f *fold) take(ctx context.Context, events []domain.Event) error {
 	return nil
 }
 
-// needs are the keys of stored items that a step may change, and that the reducer does not know.
+// needs returns the keys of stored items that a step may change and that the reducer does not know.
 func (f *fold) needs(step items.Step) []string {
 	if f.rows == 0 {
 		return nil
@@ -192,7 +191,7 @@ func (f *fold) needs(step items.Step) []string {
 	return f.reducer.Keys(step)
 }
 
-// restore gives the reducer the stored items that steps change, as far as there is room, but all that the first step changes.
+// restore restores the stored items that steps change: all of the first step, and those of later steps that fit.
 func (f *fold) restore(ctx context.Context, steps []items.Step) error {
 	var keys []string
 	wanted, first := map[string]bool{}, 0
@@ -225,14 +224,14 @@ func (f *fold) restore(ctx context.Context, steps []items.Step) error {
 	return nil
 }
 
-// save stores a portion, unless somebody else has been faster.
+// save stores a portion, unless another reader was faster.
 func (f *fold) save(ctx context.Context) error {
 	after, rows := f.reducer.Stored()
 	_, err := f.storage.SaveItems(ctx, f.execution, f.stored, after, rows)
 	return err
 }
 
-// page puts together what the reducer knows and what is stored.
+// page returns the items of the reducer and of the stored rows.
 func (f *fold) page(ctx context.Context, from int64, limit int) (Page, error) {
 	page := Page{Items: []items.Item{}, Count: f.reducer.Count(), LastSeq: f.reducer.LastSeq()}
 	from = min(from, page.Count)
@@ -259,8 +258,8 @@ func (f *fold) page(ctx context.Context, from int64, limit int) (Page, error) {
 	return page, nil
 }
 
-// stands reports whether nobody has stored anything since the fold was read. Then all rows that were read belong to it.
-func (f *fold) stands(ctx context.Context) (bool, error) {
+// isUnchanged reports whether the stored fold is the same as at the beginning. Then all rows that were read belong to it.
+func (f *fold) isUnchanged(ctx context.Context) (bool, error) {
 	if f.rows == 0 {
 		return true, nil // none was read
 	}
