@@ -46,11 +46,11 @@ func (r *reader) begin(index int64, block *part) error {
 		return r.say(block.text)
 	case "thinking":
 		r.thoughts.begin(r.spoken, r.calls.Len())
-		r.thoughts.sign(block.signature)
+		r.thoughts.signature.WriteString(block.signature)
 		return r.think(block.thinking)
 	case "redacted_thinking":
 		r.thoughts.begin(r.spoken, r.calls.Len())
-		r.thoughts.redacted(block.data)
+		r.thoughts.open.Redacted = block.data
 	case "tool_use":
 		return r.call(provider.CallPiece{Index: new(index), ID: block.id, Name: block.name})
 	}
@@ -64,7 +64,7 @@ func (r *reader) takeDelta(index int64, delta *part) error {
 	case "thinking_delta":
 		return r.think(delta.thinking)
 	case "signature_delta":
-		r.thoughts.sign(delta.signature)
+		r.thoughts.signature.WriteString(delta.signature)
 		return r.size.Grow(len(delta.signature))
 	case "input_json_delta":
 		return r.call(provider.CallPiece{Index: new(index), Arguments: delta.partial})
@@ -94,7 +94,7 @@ func (r *reader) think(thought string) error {
 	if err := r.size.Grow(len(thought)); err != nil || thought == "" {
 		return err
 	}
-	r.thoughts.write(thought)
+	r.thoughts.text.WriteString(thought)
 	return r.sink.Thought(thought)
 }
 

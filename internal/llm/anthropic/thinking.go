@@ -54,10 +54,6 @@ func (r *thoughtReader) begin(afterText, afterCalls int) {
 	r.signature.Reset()
 }
 
-func (r *thoughtReader) write(text string)     { r.text.WriteString(text) }
-func (r *thoughtReader) sign(signature string) { r.signature.WriteString(signature) }
-func (r *thoughtReader) redacted(data string)  { r.open.Redacted = data }
-
 // end closes the open block, if there is one. A thought without a signature, which some gateways make, is not kept: it
 // would be refused when it comes back.
 func (r *thoughtReader) end() {
