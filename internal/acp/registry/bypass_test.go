@@ -131,6 +131,7 @@ func bypassEnvironment() func(string) (string, bool) {
 	return environ(map[string]string{"NAME": "value", "GEMINI_YOLO": "1", "OPENCODE_PERMISSION": `{"*":"ask"}`, "PATH": "/usr/bin:/bin"})
 }
 
+// TestABypassStopsTheStart, unless it is wanted: then the log and the list of agents tell of it.
 func TestABypassStopsTheStart(t *testing.T) {
 	for name, c := range bypassing {
 		if c.agent.Command == "" {
@@ -143,14 +144,6 @@ func TestABypassStopsTheStart(t *testing.T) {
 		}
 		if !strings.Contains(e.Message, "allowBypass: true") {
 			t.Errorf("%s: the way out is not told: %s", name, e.Message)
-		}
-	}
-}
-
-func TestABypassThatIsWantedIsToldOf(t *testing.T) {
-	for name, c := range bypassing {
-		if c.agent.Command == "" {
-			c.agent.Command = "agent"
 		}
 		c.agent.AllowBypass, c.agent.Description = true, "Ours."
 		var log bytes.Buffer

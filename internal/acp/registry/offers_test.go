@@ -215,7 +215,7 @@ func TestOffersOfAnExecution(t *testing.T) {
 			t.Errorf("%+v: %+v", refused, e)
 		}
 	}
-	o := opening(t, "mine", func(r *domain.Request) { r.Source.Mode = "code" })
+	o := opening(t, "Mine", func(r *domain.Request) { r.Source.Mode = "code" })
 	o.Host = &hosttest.Host{}
 	agent, err := p.registry.Open(t.Context(), o)
 	if err != nil {

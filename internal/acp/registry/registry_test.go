@@ -156,22 +156,6 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 	}
 }
 
-func TestOpenStartsTheAgentOfTheRegistry(t *testing.T) {
-	program := acptest.Build(t)
-	r := registry(t, Config{
-		Agents:  map[string]AgentConfig{"mine": {Command: program}},
-		DataDir: t.TempDir(), PrivateHomes: true, Starter: starterOf(t), Version: "1.2.3",
-	})
-	agent, err := r.Open(t.Context(), opening(t, "Mine"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer agent.Close()
-	if introduction := agent.Introduction(); introduction.AgentSession == "" {
-		t.Errorf("%+v", introduction)
-	}
-}
-
 func TestWhatAnAgentIsStartedWith(t *testing.T) {
 	program := script(t, "agent", "exit 0")
 	r := registry(t, Config{
