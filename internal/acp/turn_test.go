@@ -187,6 +187,7 @@ func TestCancelBeforeThePrompt(t *testing.T) {
 	want(t, "events", len(r.host.Payloads()), 0)
 }
 
+// TestCrash: only of an agent that was gone before is it certain that it has done nothing.
 func TestCrash(t *testing.T) {
 	r := newRig(t)
 	r.launch.Mask = masking("sk-secret")
@@ -195,8 +196,10 @@ func TestCrash(t *testing.T) {
 	message := r.fails(err, domain.CodeAgentExited)
 	want(t, "message", message, "The agent's process ended with exit code 3. It last wrote to its standard error:\nthe key ***\nthe disk is full")
 	want(t, "interrupted", hosttest.Of[domain.MessageCompleted](r.host)[0].Interrupted, true)
+	want(t, "not prompted, of the prompt that it died of", errors.Is(err, domain.ErrNotPrompted), false)
 	_, err = r.prompt(t.Context(), "say again")
-	r.fails(err, domain.CodeAgentExited)
+	want(t, "message of the next one", r.fails(err, domain.CodeAgentExited), message)
+	want(t, "not prompted, of the next one", errors.Is(err, domain.ErrNotPrompted), true)
 	want(t, "told as a fact, too", len(hosttest.Of[domain.AgentExited](r.outside))+len(hosttest.Of[domain.AgentExited](r.host)), 0)
 }
 
@@ -206,18 +209,6 @@ func TestAnswerCountsAlsoFromADyingAgent(t *testing.T) {
 	r.runs("say done", "answerexit 0")
 	exited := await[domain.AgentExited](r, r.outside, nil)
 	want(t, "message", exited.Message, "The agent's process ended with exit code 0.")
-}
-
-// TestNotPrompted: only of an agent that was gone before is it certain that it has done nothing.
-func TestNotPrompted(t *testing.T) {
-	r := newRig(t).open()
-	_, err := r.prompt(t.Context(), "crash 3")
-	r.fails(err, domain.CodeAgentExited)
-	want(t, "not prompted, of the prompt that it died of", errors.Is(err, domain.ErrNotPrompted), false)
-	_, err = r.prompt(t.Context(), "say again")
-	message := r.fails(err, domain.CodeAgentExited)
-	want(t, "not prompted, of the next one", errors.Is(err, domain.ErrNotPrompted), true)
-	want(t, "message", message, "The agent's process ended with exit code 3.")
 }
 
 func TestExitBetweenTurns(t *testing.T) {
@@ -230,14 +221,6 @@ func TestExitBetweenTurns(t *testing.T) {
 	_, err := r.prompt(t.Context(), "say again")
 	r.fails(err, domain.CodeAgentExited)
 	want(t, "exits", len(hosttest.Of[domain.AgentExited](r.outside)), 1)
-}
-
-func TestWhatIsSaidBetweenTurns(t *testing.T) {
-	r := newRig(t).open()
-	r.runs("say in the turn", "late 30 say later", "late 60 commands review")
-	await[domain.CommandsUpdated](r, r.outside, nil)
-	want(t, "between", r.outside.Text(), "later")
-	want(t, "in the turn", r.host.Text(), "in the turn")
 }
 
 func TestSilentAgent(t *testing.T) {
@@ -361,12 +344,6 @@ func TestCloseFreesWhoWaitsForTheHost(t *testing.T) {
 	if !within(20*time.Second, stuck.freed) {
 		t.Error("the host is still waited for")
 	}
-}
-
-func TestBurst(t *testing.T) {
-	r := newRig(t).open()
-	r.runs("burst 5000 10")
-	want(t, "bytes", len(r.host.Text()), 50000)
 }
 
 // A bug of ours costs a message, and not the server.

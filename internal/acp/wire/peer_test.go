@@ -314,6 +314,9 @@ func TestNothingIsLeft(t *testing.T) {
 					t.Errorf("%s: %v, want %v", what, err, c.want)
 				}
 			}
+			if _, err := r.Call(t.Context(), "session/prompt", nil); !errors.Is(err, ErrGone) {
+				t.Errorf("a later call: %v", err)
+			}
 		})
 	}
 }
