@@ -13,11 +13,6 @@ import (
 
 const runbookScope domain.MemoryScope = "runbook"
 
-func remember(t *testing.T, host domain.Host, tool tools.Tool, arguments string) tools.Result {
-	t.Helper()
-	return tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: json.RawMessage(arguments)})
-}
-
 func TestMemory(t *testing.T) {
 	host := &hosttest.Host{Notes: map[domain.MemoryScope]string{runbookScope: "db1 is slow on Mondays"}}
 	steps := []struct {
@@ -37,7 +32,7 @@ func TestMemory(t *testing.T) {
 		{tools.MemoryRead{}, `{"scope":"runbook"}`, "Revision 1 of the notes of this runbook:"},
 	}
 	for _, step := range steps {
-		if result := remember(t, host, step.tool, step.arguments); !strings.HasPrefix(result.Output, step.told) {
+		if result := read(t, step.tool, host, step.arguments); !strings.HasPrefix(result.Output, step.told) {
 			t.Errorf("%s: %q", step.arguments, result.Output)
 		}
 	}
@@ -45,11 +40,11 @@ func TestMemory(t *testing.T) {
 
 func TestMemoryHasItsBound(t *testing.T) {
 	host := &hosttest.Host{Notes: map[domain.MemoryScope]string{domain.GlobalMemory: strings.Repeat("x", domain.MaxMemoryBytes-4)}}
-	result := remember(t, host, tools.MemoryWrite{}, `{"content":"1234"}`)
+	result := read(t, tools.MemoryWrite{}, host, `{"content":"1234"}`)
 	if result.Failure == nil || !strings.Contains(result.Output, "would have 65537 bytes, and at most 65536 are allowed") {
 		t.Errorf("got %q", result.Output)
 	}
-	if result := remember(t, host, tools.MemoryWrite{}, `{"content":"123"}`); result.Failure != nil {
+	if result := read(t, tools.MemoryWrite{}, host, `{"content":"123"}`); result.Failure != nil {
 		t.Errorf("got %q", result.Output)
 	}
 	long, _ := json.Marshal(map[string]string{"content": strings.Repeat("x", domain.MaxMemoryBytes+1), "mode": "replace"})
@@ -77,18 +72,18 @@ func (c *contended) SaveMemory(ctx context.Context, scope domain.MemoryScope, re
 
 func TestMemoryAppendsBesideOthers(t *testing.T) {
 	host := &contended{&hosttest.Host{}, 3}
-	if result := remember(t, host, tools.MemoryWrite{}, `{"content":"ours"}`); result.Failure != nil {
+	if result := read(t, tools.MemoryWrite{}, host, `{"content":"ours"}`); result.Failure != nil {
 		t.Errorf("got %q", result.Output)
 	}
 	if memory, _ := host.Memory(t.Context(), domain.GlobalMemory); memory.Content != "theirs\ntheirs\ntheirs\nours" {
 		t.Errorf("noted is %q", memory.Content)
 	}
 	host.faster = 4
-	if result := remember(t, host, tools.MemoryWrite{}, `{"content":"ours"}`); result.Failure == nil || result.Failure.Code != domain.CodeConflict {
+	if result := read(t, tools.MemoryWrite{}, host, `{"content":"ours"}`); result.Failure == nil || result.Failure.Code != domain.CodeConflict {
 		t.Errorf("got %+v", result)
 	}
 	host.faster = 1
-	result := remember(t, host, tools.MemoryWrite{}, `{"content":"ours","mode":"replace"}`)
+	result := read(t, tools.MemoryWrite{}, host, `{"content":"ours","mode":"replace"}`)
 	if result.Failure == nil || !strings.Contains(result.Output, "Read them again.") {
 		t.Errorf("a replacement went over a note that nobody read: %+v", result)
 	}
@@ -103,11 +98,11 @@ func (homeless) Memory(context.Context, domain.MemoryScope) (domain.Memory, erro
 
 func TestMemoryWithoutARunbook(t *testing.T) {
 	for _, arguments := range []string{`{"scope":"runbook","content":"x"}`, `{"scope":"runbook","content":"x","mode":"replace"}`} {
-		if result := remember(t, homeless{}, tools.MemoryWrite{}, arguments); result.Output != "This execution belongs to no runbook." {
+		if result := read(t, tools.MemoryWrite{}, homeless{}, arguments); result.Output != "This execution belongs to no runbook." {
 			t.Errorf("%s: %+v", arguments, result)
 		}
 	}
-	if result := remember(t, homeless{}, tools.MemoryRead{}, `{"scope":"runbook"}`); result.Output != "This execution belongs to no runbook." {
+	if result := read(t, tools.MemoryRead{}, homeless{}, `{"scope":"runbook"}`); result.Output != "This execution belongs to no runbook." {
 		t.Errorf("%+v", result)
 	}
 }

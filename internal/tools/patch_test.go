@@ -16,14 +16,6 @@ import (
 	"signoff/internal/tools/hosttest"
 )
 
-func numberedLines(from, to int) string {
-	var text strings.Builder
-	for i := from; i <= to; i++ {
-		fmt.Fprintf(&text, "line %d\n", i)
-	}
-	return text.String()
-}
-
 // patched is what the patch makes of these files, and the result.
 func patched(t testing.TB, tree map[string]string, patch string) (map[string]string, tools.Result) {
 	t.Helper()
@@ -39,10 +31,10 @@ func TestPatchChanges(t *testing.T) {
 		"no numbers":                {"a\nb\nc\n", "@@ @@\n a\n-b\n+B\n c\n", "a\nB\nc\n"},
 		"no header but @@":          {"a\nb\nc\n", "@@ func main()\n a\n-b\n+B\n c\n", "a\nB\nc\n"},
 		"huge numbers":              {"a\nb\n", "@@ -99999999999999999999,3 +1,3 @@\n-b\n+B\n", "a\nB\n"},
-		"shifted":                   {numberedLines(1, 9), "@@ -2,2 +2,2 @@\n line 7\n-line 8\n+LINE 8\n", strings.Replace(numberedLines(1, 9), "line 8", "LINE 8", 1)},
-		"far away":                  {numberedLines(1, 900), "@@ -2,1 +2,1 @@\n-line 808\n+LINE\n", strings.Replace(numberedLines(1, 900), "line 808", "LINE", 1)},
+		"shifted":                   {numbered(9), "@@ -2,2 +2,2 @@\n line 7\n-line 8\n+LINE 8\n", strings.Replace(numbered(9), "line 8", "LINE 8", 1)},
+		"far away":                  {numbered(900), "@@ -2,1 +2,1 @@\n-line 808\n+LINE\n", strings.Replace(numbered(900), "line 808", "LINE", 1)},
 		"own place of several":      {"x\na\nx\na\nx\na\n", "@@ -3,2 +3,2 @@\n x\n-a\n+A\n", "x\na\nx\nA\nx\na\n"},
-		"the one nearby of several": {"x\n" + numberedLines(1, 200) + "x\n", "@@ -190,1 +190,1 @@\n-x\n+X\n", "x\n" + numberedLines(1, 200) + "X\n"},
+		"the one nearby of several": {"x\n" + numbered(200) + "x\n", "@@ -190,1 +190,1 @@\n-x\n+X\n", "x\n" + numbered(200) + "X\n"},
 		"hunks out of order":        {"a\nb\nc\nd\n", "@@ -4 +4 @@\n-d\n+D\n@@ -1 +1 @@\n-a\n+A\n", "A\nb\nc\nD\n"},
 		"blank line without space":  {"a\n\nc\n", "@@ -1,3 +1,3 @@\n a\n\n-c\n+C\n", "a\n\nC\n"},
 		"blank lines behind":        {"a\n\nc\n", "@@ -1,1 +1,1 @@\n-a\n+A\n\n\n", "A\n\nc\n"},

@@ -23,7 +23,7 @@ func book(blocks string) domain.Runbook {
 	}
 }
 
-func read(t *testing.T, tool tools.Tool, host *hosttest.Host, arguments string) tools.Result {
+func read(t *testing.T, tool tools.Tool, host domain.Host, arguments string) tools.Result {
 	t.Helper()
 	return tool.Run(t.Context(), host, domain.ToolCall{ID: "c", Arguments: json.RawMessage(arguments)})
 }
