@@ -48,7 +48,7 @@ func (w *world) check() {
 	}
 }
 
-// report counts what faults have met. A campaign that never killed a running call says nothing about such calls.
+// report counts the calls and questions that faults have met. A campaign that never killed a running call proves nothing about running calls.
 func (w *world) report(h history) {
 	for _, e := range h.ledger {
 		w.run.count("effects: "+e.what, 1)
@@ -62,12 +62,12 @@ func (w *world) report(h history) {
 		case e.Type == "approval.requested" && e.Into(&asked) == nil:
 			w.run.count("questions "+asked.Kind, 1)
 		case recovers(e):
-			w.run.count("take-overs", 1)
+			w.run.count("recoveries", 1)
 		}
 	}
 }
 
-// recovered counts how often somebody went on with an execution of somebody else, as followers saw it.
+// recovered counts how often a server recovered an execution of another one, as followers saw it.
 func (w *world) recovered() (n int) {
 	for _, t := range w.load.all() {
 		t.mu.Lock()
@@ -81,7 +81,7 @@ func (w *world) recovered() (n int) {
 	return n
 }
 
-// recovers reports whether an event says that another driver goes on here.
+// recovers reports whether an event says that another driver has recovered the execution.
 func recovers(e event) bool {
 	var change struct{ Reason string }
 	return e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "recovered"
@@ -106,7 +106,7 @@ func (w *world) completed() {
 	}
 }
 
-// noDoubles checks that each key has made one execution, and that those that were acknowledged are there.
+// noDoubles checks that each key has made one execution, and that every acknowledged execution exists.
 func (w *world) noDoubles() {
 	type execution struct {
 		ID       string
@@ -129,16 +129,16 @@ func (w *world) noDoubles() {
 	}
 }
 
-// history is all that is known of one execution: what its follower saw, its log, what deciders were answered, and the
-// ledger of what really ran.
+// history is everything about one execution: the events that its follower saw, its log, the answers to deciders, and the ledger of the commands that
+// really ran.
 type history struct {
 	seen, log []event
 	decisions map[string][]operation
 	ledger    []entry
 }
 
-// givenUp is what a report calls executions that did not come to their end through no fault of their own. The load does nothing
-// that could fail, and nobody of it cancels anything.
+// givenUp is the name in a report for executions that failed or were interrupted without a reason of their own. The load does nothing that could fail,
+// and cancels nothing.
 const givenUp = "given up"
 
 // givenUp is the event by which the execution was given up; empty where it was not.
@@ -154,7 +154,7 @@ func (h history) givenUp() string {
 			if change.To == string(domain.StatusInterrupted) {
 				return e.Raw
 			}
-			return "" // it goes on, and I3 tells that it has not ended
+			return "" // it is live, and I3 reports that it has not ended
 		}
 	}
 	return ""
@@ -202,13 +202,13 @@ func (h history) stream() (wrong []string) {
 	return wrong
 }
 
-// calls is what the log tells of tool calls and approvals. What eventstest checks of every log, it leaves out.
+// calls are the tool calls and approvals of a log. Their checks leave out those that eventstest makes of every log.
 type calls struct {
 	asked     map[string]question
 	resolved  map[string]resolved
 	ran       map[string]string   // the command of the start, by approval
 	starts    map[string][]string // commands by call
-	started   map[string]int      // by what is in the ledger
+	started   map[string]int      // by effect, as in the ledger
 	succeeded map[string]int      // likewise
 	wrong     []string
 }
@@ -272,7 +272,7 @@ func (c *calls) read(e event, into any) {
 	}
 }
 
-// start checks I4 and I7: a start has an approval of its own, that was approved before, and runs what was approved.
+// start checks I4 and I7: a start has an approval of its own that was approved before, and runs the approved command.
 func (c *calls) start(seq int64, call callEvent) {
 	command := commandOf(call.Arguments)
 	c.starts[call.ToolCallID] = append(c.starts[call.ToolCallID], command)
@@ -335,14 +335,14 @@ func (c *calls) deciders(decisions map[string][]operation) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("I2: approval %s was acknowledged as %q, and is open in the log", id, winner))
 			continue
 		}
-		if told := c.winner(id, r); told != winner && (told != edit || !strings.HasPrefix(winner, edit)) {
-			wrong = append(wrong, fmt.Sprintf("I7: approval %s was acknowledged as %q, the log has %q", id, winner, told))
+		if logged := c.winner(id, r); logged != winner && (logged != edit || !strings.HasPrefix(winner, edit)) {
+			wrong = append(wrong, fmt.Sprintf("I7: approval %s was acknowledged as %q, the log has %q", id, winner, logged))
 		}
 	}
 	return wrong
 }
 
-// winner is the decision as the log tells it. The words of an edit are told by the start alone, if it came to that.
+// winner is the decision according to the log. Only the start of the call, if there was one, has the words of an edit.
 func (c *calls) winner(id string, r resolved) string {
 	switch {
 	case r.Resolution != "":
@@ -358,7 +358,7 @@ func (c *calls) winner(id string, r resolved) string {
 	}
 }
 
-// effectIn is what a command leaves in the ledger.
+// effectIn is the part of a command that the ledger shows.
 func effectIn(command string) string {
 	words := strings.Fields(command)
 	if len(words) != 5 {

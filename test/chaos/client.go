@@ -18,7 +18,7 @@ import (
 // patience is how long a client waits for an answer before it asks another replica.
 const patience = 3 * time.Second
 
-// answer is what came back; without a status the request may or may not have arrived.
+// answer is the response to a request; without a status the request may or may not have arrived.
 type answer struct {
 	status int
 	body   []byte
@@ -57,8 +57,7 @@ func (w *world) client(s *server) harness.Client {
 	return harness.Client{Base: s.base, Token: w.token, Transport: wire}
 }
 
-// again reports whether a request that was answered so is to be repeated, here or elsewhere: nobody answered, or the server
-// cannot at the moment.
+// again reports whether the request should be repeated, here or elsewhere: no server answered, or it cannot serve it at the moment.
 func (a answer) again() bool {
 	return a.err != nil || a.status == http.StatusServiceUnavailable || a.status == http.StatusTooManyRequests || a.status == http.StatusBadGateway
 }
@@ -66,7 +65,7 @@ func (a answer) again() bool {
 // insistence is how long all servers of a world may answer nothing that helps: longer than any fault and any start.
 const insistence = 3 * time.Minute
 
-// insist asks one replica after the other until one answers, or the time is up. Where nobody ever answers the run is over.
+// insist asks one replica after the other until one answers, or the time is up. If none answers the run is over.
 func (w *world) insist(ctx context.Context, d *dice, method, path string, body any, headers ...string) answer {
 	begun := time.Now()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 300*time.Millisecond) {
@@ -115,14 +114,14 @@ func (w *world) follow(ctx context.Context, s *server, id string, after int64, t
 			return false, err
 		}
 		if err != nil {
-			break // every stream of a server that dies ends so; what matters is what came before
+			break // every stream of a server that dies ends so; the events before count
 		}
 		take(e)
 	}
 	return false, nil
 }
 
-// alive is a body that puts off the end of somebody's patience with each byte.
+// alive is a body that extends the patience of its reader with each byte.
 type alive struct {
 	io.Reader
 	quiet *time.Timer

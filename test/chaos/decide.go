@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// question is an approval as its event tells it.
+// question is an approval, as its event shows it.
 type question struct {
 	ApprovalID    string          `json:"approvalId"`
 	ToolCallID    string          `json:"toolCallId"`
@@ -17,7 +17,7 @@ type question struct {
 	ArgumentsHash string          `json:"argumentsHash"`
 }
 
-// command is what a bash call would run.
+// commandOf is the command of a bash call.
 func commandOf(arguments json.RawMessage) string {
 	var bash struct{ Command string }
 	_ = json.Unmarshal(arguments, &bash)
@@ -80,7 +80,7 @@ type approval struct {
 	} `json:"decision"`
 }
 
-// value is what the approval was decided as, empty where nobody decided.
+// value is the decision of the approval; empty: it has none.
 func (a approval) value() string {
 	switch {
 	case a.Decision == nil:
@@ -94,8 +94,8 @@ func (a approval) value() string {
 	}
 }
 
-// decide asks for a decision, on one replica after the other, until somebody says what became of it. Each request is an
-// operation of its own: the one whose answer was lost may still have won.
+// decide sends a decision to one replica after the other until one answers. Each request is an operation of its own: one whose answer was lost may
+// still have won.
 func (t *track) decide(d *dice, asked question, value string) {
 	for t.load.ctx.Err() == nil {
 		o, again := t.try(t.load.w.any(d), asked, value)
@@ -129,7 +129,7 @@ func (t *track) try(s *server, asked question, value string) (o operation, again
 	return o, false
 }
 
-// answered reads what the answer says of the register.
+// answered reads the state of the register from the answer.
 func (o *operation) answered(a answer) error {
 	var problem struct {
 		Code     string

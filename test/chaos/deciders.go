@@ -12,7 +12,7 @@ const (
 )
 
 // deciders are rounds of 32 people who decide one approval at the same moment on two replicas: some approve, some deny, some
-// approve something else. A register that takes one value must explain what all of them are told.
+// approve something else. A register that takes one value must explain all answers.
 func deciders(r *run) {
 	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 2, people: race, plan: func(key string, d *dice) plan {
 		return plan{Key: key, Calls: 1, Pieces: 1, Run: 5 * time.Millisecond}

@@ -27,7 +27,7 @@ type director struct {
 	failed  error          // the results cannot be written
 }
 
-// short runs every block once: those that measure times by themselves, the others beside each other.
+// short runs every block once: those that measure times alone, the others side by side.
 func (d *director) short(ctx context.Context) {
 	waiting := make(chan block, len(d.blocks))
 	for _, b := range d.blocks {
@@ -77,7 +77,7 @@ func (d *director) lanes(loop func()) {
 	lanes.Wait()
 }
 
-// next is the block that is furthest from its goal, what is on its way counted in.
+// next is the block that is furthest from its goal, counting the cycles that are running.
 func (d *director) next() (furthest block, found bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -94,7 +94,7 @@ func (d *director) next() (furthest block, found bool) {
 	return furthest, found
 }
 
-// play runs a block with a new seed, or the one that was asked for, and writes down what came of it.
+// play runs a block with a new seed, or the given one, and writes its result down.
 func (d *director) play(ctx context.Context, b block, cycles int) {
 	if ctx.Err() != nil {
 		return
@@ -109,7 +109,7 @@ func (d *director) play(ctx context.Context, b block, cycles int) {
 	fmt.Fprintf(os.Stderr, "== %s: %d cycles, seed %d\n", b.name, cycles, r.seed)
 	line := r.play()
 	if ctx.Err() != nil {
-		return // what was cut short says nothing
+		return // an interrupted run proves nothing
 	}
 	fmt.Fprintf(os.Stderr, "   %s: %s\n", b.name, line)
 	if err := d.results.add(line); err != nil {
@@ -150,8 +150,7 @@ func (r result) String() string {
 	return text
 }
 
-// sum prints what this process did and what the commit has reached, and is an error where a promise was broken or too little
-// succeeded to say so.
+// sum prints the results of this process and of the commit. It fails if a promise was broken, or if too little succeeded to prove anything.
 func (d *director) sum(w io.Writer) error {
 	fresh := d.results.lines[len(d.results.lines)-d.results.fresh:]
 	d.table(w)
@@ -179,7 +178,7 @@ func (d *director) sum(w io.Writer) error {
 	return d.failed
 }
 
-// table shows what this commit has reached, also in earlier goes.
+// table shows the results of this commit, also those of earlier runs.
 func (d *director) table(w io.Writer) {
 	fmt.Fprintf(w, "commit %s on %s\n", d.results.commit, d.results.machine)
 	columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

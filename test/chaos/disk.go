@@ -60,7 +60,7 @@ func ownMounts() error {
 	return unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 }
 
-// ballast fills the file system of a folder but for some bytes, and returns what gives the space back.
+// ballast fills the file system of a folder but for some bytes, and returns a function that frees the space.
 func (r *run) ballast(folder string, but int64) (free func()) {
 	path := filepath.Join(folder, "ballast")
 	file, err := os.Create(path)
@@ -93,7 +93,7 @@ func fullSQLite(r *run) {
 	})
 }
 
-// onSmallDisk mounts an empty disk of so many megabytes over a folder, with what was in the folder.
+// onSmallDisk mounts a disk of so many megabytes over a folder, with the content of the folder.
 func (w *world) onSmallDisk(folder string, megabytes int) error {
 	aside := folder + ".aside"
 	if err := os.Rename(folder, aside); err != nil {
@@ -123,7 +123,7 @@ func fullPostgres(r *run) {
 	})
 }
 
-// revive waits until Postgres answers. One that could not write its journal has shut itself down, and somebody starts it again.
+// revive waits until Postgres answers. If it could not write its journal and has shut itself down, revive starts it again.
 func (r *run) revive(cluster *storetest.Cluster) {
 	for end := time.Now().Add(60 * time.Second); ; r.sleep(50 * time.Millisecond) {
 		err := cluster.Answers(r.ctx)

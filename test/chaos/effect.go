@@ -17,7 +17,7 @@ import (
 // effectName is the name under which this binary lies in the workspace. Called so, it is the command that the model asks for.
 const effectName = "effect"
 
-// ledgerName is the file that tells, outside of everything that the server writes, what has really run.
+// ledgerName is the file that records the commands that really ran, independent of everything that the server writes.
 const ledgerName = "ledger"
 
 // effect is the command: it writes that it starts, runs for a while, and writes that it ends. Each line is on disk before it

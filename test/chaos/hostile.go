@@ -78,7 +78,7 @@ func hostileModels() map[string]scenario {
 	}
 }
 
-// forever says the same again and again, until nobody listens.
+// forever repeats a text until the client has gone.
 func forever(pause time.Duration, text string) scenario {
 	return func(a *harness.Answer, _ string, _ int) {
 		for range math.MaxInt {
@@ -92,7 +92,7 @@ func forever(pause time.Duration, text string) scenario {
 	}
 }
 
-// wildCall asks for tools that are not there, with arguments that are none. The server tells the model, and goes on.
+// wildCall asks for missing tools, with invalid arguments. The server reports that to the model, and continues.
 func wildCall(a *harness.Answer, key string, results int) {
 	calls := [][2]string{{"nothing", "{}"}, {"bash", `{"command":`}, {"bash", `{"command":7}`}}
 	if results < len(calls) {
@@ -136,7 +136,7 @@ var attacks = []attack{
 }
 
 const (
-	// attacksEndWithin is how long those may take that end by themselves.
+	// attacksEndWithin is how long an attack may take that ends by itself.
 	attacksEndWithin = 5 * time.Minute
 	// attacksRetryForSeconds is for how long the request to a hostile model is repeated: some attempts, with the pauses between.
 	attacksRetryForSeconds = 5
@@ -150,7 +150,7 @@ func (w *world) attacks(d *dice) {
 	parts := []func(){func() {
 		w.run.sleep(d.between(300*time.Millisecond, 2*time.Second))
 		w.run.must(w.servers[0].kill())
-		killed.Store(true) // not before: who comes then is to see nothing of it
+		killed.Store(true) // not before: attacks that begin after it must not see the death
 		w.servers[0].start()
 	}}
 	for _, v := range attacks {
@@ -200,7 +200,7 @@ func (v attack) interruptedBy() domain.InterruptCause {
 }
 
 // outcome waits for the end and looks whether it is the right one. For one that goes through the death of the server a cancel may take
-// some time, and an agent may be interrupted, or behave well when it is told to go on.
+// some time, and an agent may be interrupted, or behave well when it is asked to continue.
 func (w *world) outcome(k *walker, v attack, within time.Duration, through bool) {
 	begun, status := time.Now(), domain.Status("")
 	for status == "" && time.Since(begun) < attacksEndWithin && k.ctx.Err() == nil {

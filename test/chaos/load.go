@@ -18,7 +18,7 @@ type load struct {
 	w      *world
 	size   int
 	plan   func(key string, d *dice) plan
-	people func(t *track, asked question) // decide what is asked, and return when they have been answered
+	people func(t *track, asked question) // decide the question, and return when they have their answers
 	// creator is the server that creates; nil is any. Whoever asks once more may ask any.
 	creator *server
 	ctx     context.Context
@@ -31,7 +31,7 @@ type load struct {
 	tracks []*track
 }
 
-// track is what clients know of one execution.
+// track is the clients' knowledge of one execution.
 type track struct {
 	load *load
 	plan plan
@@ -273,7 +273,7 @@ func (t *track) last() int64 {
 	return t.seen[len(t.seen)-1].Seq
 }
 
-// take keeps an event, and lets people answer what it asks.
+// take keeps an event, and lets people answer its question.
 func (t *track) take(e event) {
 	t.mu.Lock()
 	t.seen = append(t.seen, e)
@@ -289,7 +289,7 @@ func (t *track) take(e event) {
 	t.deciders.Go(func() { t.load.people(t, asked) })
 }
 
-// crowd is one person who decides, and now and then three who do not agree.
+// crowd is one person who decides, or sometimes three who do not agree.
 func crowd(t *track, asked question) {
 	people := 1
 	if t.dice.below(4) == 0 {

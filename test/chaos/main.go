@@ -21,7 +21,7 @@ func main() {
 	os.Exit(campaign(os.Args[1:]))
 }
 
-// options are what the command line says.
+// options are the flags.
 type options struct {
 	blocks  string
 	seed    int64
@@ -45,7 +45,7 @@ func campaign(arguments []string) int {
 	flags.StringVar(&o.binary, "signoff", "", "the server to run; without it, it is built")
 	flags.IntVar(&o.beside, "beside", 3, "how many blocks run side by side")
 	flags.IntVar(&o.cycles, "cycles", 0, "so many cycles in place of a block's own number")
-	flags.BoolVar(&o.verbose, "v", false, "tell what happens")
+	flags.BoolVar(&o.verbose, "v", false, "log each step")
 	_ = flags.Parse(arguments)
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -82,7 +82,7 @@ func (o options) run(ctx context.Context) error {
 	return campaign.sum(os.Stdout)
 }
 
-// stage is what all blocks share: the server's binary and one Postgres for those that do not restart it.
+// stage is shared by all blocks: the server's binary, and one Postgres for those that do not restart it.
 type stage struct {
 	folder   string
 	binary   string
@@ -104,7 +104,7 @@ func newStage(o options) (*stage, error) {
 	return s, harness.Build(s.binary)
 }
 
-// knows reports whether the server has a setting: an older one is tested without those that it would refuse. The page that lists them is held against the code by a test.
+// knows reports whether the server has a setting: an older one is tested without settings that it would refuse. A test holds the page that lists them against the code.
 func (s *stage) knows(setting string) bool {
 	page, err := os.ReadFile(filepath.Join("docs", "configuration.md"))
 	return err == nil && strings.Contains(string(page), "`"+setting+"`")

@@ -29,7 +29,7 @@ func newModel() *model {
 	return m
 }
 
-// goAway lets the model serve nobody from now on. An outage that hangs up breaks the answers that are under way.
+// goAway begins an outage: the model serves nobody. An outage that hangs up also breaks the answers under way.
 func (m *model) goAway(o outage) {
 	m.away.Store(&absent{outage: o, until: time.Now().Add(o.lasts)})
 	if o.how == hangsUp {
@@ -40,7 +40,7 @@ func (m *model) goAway(o outage) {
 // noticed reports whether a request has been turned away.
 func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
 
-// comeBack ends the outage, and tells how many requests it has turned away.
+// comeBack ends the outage, and returns how many requests it has turned away.
 func (m *model) comeBack() int { return int(m.away.Swap(nil).turnedAway.Load()) }
 
 func (m *model) close() {
@@ -72,7 +72,7 @@ func play(a *harness.Answer, conversation []message) {
 	farewell(a, plan.Key)
 }
 
-// plan is what one execution is to do.
+// plan is the script of one execution.
 type plan struct {
 	Key    string
 	Calls  int
@@ -85,7 +85,7 @@ func (p plan) prompt() string {
 	return fmt.Sprintf("chaos %s calls=%d pieces=%d delay=%d ms=%d", p.Key, p.Calls, p.Pieces, p.Delay.Milliseconds(), p.Run.Milliseconds())
 }
 
-// command is what a call runs. What an editor writes in its place has another tag.
+// command is the command of a call. An edited one has another tag.
 func (p plan) command(call int, tag string) string {
 	return fmt.Sprintf("./%s %s %d %s %d", effectName, p.Key, call, tag, p.Run.Milliseconds())
 }
@@ -120,10 +120,10 @@ func planOf(conversation []message) (p plan, results int) {
 	return p, results
 }
 
-// lastWords are what the model says at the end.
+// lastWords end every answer of the model.
 func lastWords(key string) string { return "That was " + key + "." }
 
-// speak says the pieces of a round, until nobody listens.
+// speak says the pieces of a round, until the client has gone.
 func speak(a *harness.Answer, p plan, round int) {
 	for i := range p.Pieces {
 		a.Say(fmt.Sprintf("piece %d of round %d of %s. ", i, round, p.Key))

@@ -41,7 +41,7 @@ func network(r *run) {
 	w.watch.close()
 	w.check()
 	r.expect(r.cycles < len(faults) || w.recovered() > 0, "%s: nothing was taken over from isolated replicas", w.name)
-	r.count("take-overs", w.recovered())
+	r.count("recoveries", w.recovered())
 }
 
 // newWires starts the servers, and starts them again with the proxies between.
@@ -66,7 +66,7 @@ const (
 	// toolsDieSoon is until no tool of a replica is left that has lost its database: the lease is 2 s. On a busy machine the supervisor
 	// that kills them has been late once; one that always is breaks the promise.
 	toolsDieSoon = 3500 * time.Millisecond
-	// toolsDieWithin is what holds each time.
+	// toolsDieWithin is the bound for every isolation.
 	toolsDieWithin = 10 * time.Second
 	// lasts is how long a long command runs for: those that have begun in the last five seconds all are still there when none may be.
 	lasts = toolsDieWithin + 5*time.Second
@@ -104,8 +104,7 @@ func (w *wires) heal(proxy *faultproxy.Proxy) {
 	w.watch.heal(time.Now())
 }
 
-// lostCommits breaks connections under a COMMIT, right before the database gets it or right after: who sent it cannot know what
-// became of it.
+// lostCommits breaks connections under a COMMIT, right before the database gets it or right after: its sender cannot know whether it happened.
 func (w *wires) lostCommits() {
 	proxy := w.database[w.dice.below(2)]
 	before := proxy.Fired()
@@ -117,8 +116,8 @@ func (w *wires) lostCommits() {
 	w.heal(proxy)
 }
 
-// isolated takes the database away from one replica for longer than its lease. Its tools are dead by then, and what it
-// drove goes on elsewhere.
+// isolated takes the database away from one replica for longer than its lease. Its tools are dead by then, and another replica recovers its
+// executions.
 func (w *wires) isolated() {
 	which := w.dice.below(2)
 	proxy, s := w.database[which], w.servers[which]
@@ -168,8 +167,8 @@ func lasting(commands []string) bool {
 	return slices.ContainsFunc(commands, func(command string) bool { return strings.HasSuffix(strings.TrimSpace(command), long) })
 }
 
-// lateCommits holds back what a replica sends until its lease is long over. Then all of it arrives at once, commits of somebody
-// who drives no more among it.
+// lateCommits holds the bytes of a replica back until its lease is long over. Then all of them arrive at once, with commits of a server that
+// drives nothing any more.
 func (w *wires) lateCommits() {
 	proxy := w.database[w.dice.below(2)]
 	proxy.Hold(faultproxy.ToServer)
@@ -185,14 +184,14 @@ func (w *wires) lostAnswers() {
 	w.heal(proxy)
 }
 
-// brokenSessions breaks what connects a replica with its database in several ways, at any byte.
+// brokenSessions breaks the connections of a replica with its database in several ways, at any byte.
 func (w *wires) brokenSessions() {
 	proxy := w.database[w.dice.below(2)]
 	w.broken(proxy)
 	w.heal(proxy)
 }
 
-// brokenStreams breaks what connects clients with a replica: answers that never come, streams that end in the middle of a frame.
+// brokenStreams breaks the connections of clients with a replica: answers never come, and streams end in the middle of a frame.
 func (w *wires) brokenStreams() {
 	proxy := w.clients[w.dice.below(2)]
 	w.broken(proxy)

@@ -13,7 +13,7 @@ type outage struct {
 	how   absence
 }
 
-// absence is what the server hears of a provider that is away.
+// absence is how a provider that is down answers.
 type absence string
 
 const (

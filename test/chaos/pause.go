@@ -50,8 +50,8 @@ func (w *world) standStill(s *server, d time.Duration) time.Duration {
 // hiccups are pauses well below the lease. Nothing is taken over for them, unless the machine was so busy that a renewal was late by
 // itself: that has happened twice, with what had been taken over before the first pause counted, too.
 func (w *world) hiccups(d *dice, n int) {
-	with, told := judge(func() (bool, bool) { return w.someHiccups(d, n) })
-	if !told {
+	with, conclusive := judge(func() (bool, bool) { return w.someHiccups(d, n) })
+	if !conclusive {
 		w.run.count("hiccups that were too long", 1)
 	}
 	w.run.expect(with == 0, "%s: executions were taken over for pauses shorter than the lease, in %d tries", w.name, with)
@@ -59,10 +59,10 @@ func (w *world) hiccups(d *dice, n int) {
 
 const hiccupTries, hiccupRepeats = 3, 5
 
-// judge tells in how many tries there were take-overs that are no accident. One of three may be: that of a first try is held against two
-// more. A try with a pause that became too long says nothing and is made again. Where it is so too often nothing is told, but what an
-// earlier try had then stands: nothing speaks for an accident.
-func judge(try func() (takeOvers, tooLong bool)) (with int, told bool) {
+// judge returns in how many tries executions were recovered without a reason. One of three may be an accident: after a first one, two more tries
+// decide. A try with a pause that became too long proves nothing and is repeated. If that happens too often the result is not conclusive, but a
+// recovery in an earlier try counts.
+func judge(try func() (takeOvers, tooLong bool)) (with int, conclusive bool) {
 	repeats := 0
 	for done := 0; done < hiccupTries && with < 2; {
 		takeOvers, tooLong := try()

@@ -35,7 +35,7 @@ func pending(r *run) {
 func (w *world) manyAsk(n int) {
 	w.createMany(n)
 	before := w.inboxOf(n)
-	w.run.sleep(3 * time.Second) // what waits is let go after one
+	w.run.sleep(3 * time.Second) // waiting executions are parked after one
 	w.readyAgain(n)
 	late := w.decideSome(before)
 	if late > 1 { // a neighbour may take a minute; one that is there each time is none
@@ -104,7 +104,7 @@ func (w *world) createMany(n int) {
 	clients.Wait()
 }
 
-// pendingApproval is what must be the same after the restart.
+// pendingApproval are the fields that must be the same after the restart.
 type pendingApproval struct {
 	ID            string
 	ExecutionID   string
@@ -135,7 +135,7 @@ func (w *world) inbox() map[string]pendingApproval {
 	return all
 }
 
-// reaches decides an approval while somebody follows, and reports whether the call starts in time.
+// reaches decides an approval while a follower reads, and reports whether the call starts in time.
 func (w *world) reaches(a pendingApproval) (inTime bool) {
 	ctx, cancel := context.WithTimeout(w.run.ctx, 20*time.Second)
 	defer cancel()

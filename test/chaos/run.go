@@ -23,7 +23,7 @@ type block struct {
 	run   func(r *run)
 }
 
-// run is one go of a block: its seed, and what came of it so far.
+// run is one run of a block: its seed, and its results so far.
 type run struct {
 	block  block
 	stage  *stage
@@ -72,7 +72,7 @@ func (d *dice) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.below(int((most-least)/time.Microsecond)))*time.Microsecond
 }
 
-// own are dice of somebody's own: what he throws does not depend on what others do meanwhile.
+// own are separate dice: their throws do not depend on other goroutines.
 func (d *dice) own() *dice {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -88,7 +88,7 @@ func (r *run) violate(format string, arguments ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.ctx.Err() != nil || len(r.violations) == mostViolations {
-		return // one cause breaks a promise at every event; whoever mends it does not read them all
+		return // one cause breaks a promise at every event; nobody reads them all
 	}
 	r.violations = append(r.violations, text)
 	fmt.Fprintf(os.Stderr, "VIOLATION %s (seed %d): %s\n", r.block.name, r.seed, text)
@@ -124,7 +124,7 @@ func (r *run) took(what string, d time.Duration) {
 	r.worst[what] = max(r.worst[what], d)
 }
 
-// skip says what this machine does not allow.
+// skip reports that this machine does not allow a fault.
 func (r *run) skip(what string, why error) {
 	fmt.Fprintf(os.Stderr, "   %s: left out on this machine: %s: %v\n", r.block.name, what, why)
 	r.count("left out: "+what, 1)
@@ -201,7 +201,7 @@ func (r *run) sideBySide(parts ...func()) {
 	}
 }
 
-// goAtMost is when a go is given up, whose longest takes twenty minutes: whatever hangs must not hold up all that is checked after it.
+// goAtMost is when a run is ended; the longest takes twenty minutes. A hanging run must not hold up the checks after it.
 const goAtMost = 25 * time.Minute
 
 // play runs the block to its end and returns its result.

@@ -40,23 +40,23 @@ func sweep(r *run) {
 	s.reachedEnough(2 * (len(births) + len(rest)))
 }
 
-// missed is what a report calls a name that no try came to. On a busy machine one or two of two hundred are: the server had other
+// missed is the name in a report for a failpoint that no try reached. On a busy machine one or two of two hundred are: the server had other
 // things to do before it was killed all the same. More, and the sweep has gone through less than it says.
 const missed, mayMiss = "names that were not reached", 50
 
-// idle is what a report calls those of them that a server missed which ended as told, with nothing to hand over. One may have had nothing
-// in all its tries. There are four such deaths in a sweep: one that never hands over would pass as few among many.
-const idle, mayIdle = "servers with nothing to hand over", 1
+// idle is the name in a report for a missed failpoint whose server ended in order, with nothing to hand off. One server may have nothing in all its
+// tries. A sweep has four such deaths: a server that never hands off would pass as few among many.
+const idle, mayIdle = "servers with nothing to hand off", 1
 
 func (s *scene) reachedEnough(names int) {
 	s.run.mu.Lock()
 	n, idled := s.run.counts[missed], s.run.counts[idle]
 	s.run.mu.Unlock()
 	s.run.expect(n*mayMiss <= names, "the scenario did not come to %d of %d names", n, names)
-	s.run.expect(idled <= mayIdle, "%d servers that were told to stop handed nothing over", idled)
+	s.run.expect(idled <= mayIdle, "%d stopping servers handed nothing off", idled)
 }
 
-// scene is what the lanes of a sweep share.
+// scene is shared by the lanes of a sweep.
 type scene struct {
 	run    *run
 	stage  *stage // of the campaign; the run has one with another binary
@@ -74,7 +74,7 @@ func (s *scene) build(name, of string, flags ...string) string {
 	return path
 }
 
-// names are all names in an order of this seed, no more than the cycles that were asked for: those of a first start, and the rest.
+// names are all names in an order of this seed, no more than the given cycles: those of a first start, and the rest.
 func (s *scene) names() (births, rest []failpoint.Name) {
 	all := failpoint.All()
 	d := s.run.dice.own()
@@ -107,15 +107,15 @@ func (s *scene) setup(name string, postgres bool) setup {
 
 const armed, reachedLog = "SIGNOFF_TEST_FAILPOINT", "SIGNOFF_TEST_FAILPOINT_LOG"
 
-// orderly are the names on the way of a server that is told to stop.
+// orderly are the names that a stopping server reaches.
 var orderly = []failpoint.Name{
 	failpoint.BeforeDrain, failpoint.AfterDrain, failpoint.BeforeHandOff, failpoint.BeforeSessionRelease,
 	failpoint.BeforeRelease, failpoint.AfterRelease,
 }
 
-// handingOver are those of them that only a server comes to that drives something. On a busy machine all that it drove may have ended
-// before it was told to stop: it has happened once.
-var handingOver = []failpoint.Name{failpoint.BeforeHandOff, failpoint.BeforeSessionRelease}
+// handingOff are those of them that only a server with live executions reaches. On a busy machine all of them may have ended before the stop: it has
+// happened once.
+var handingOff = []failpoint.Name{failpoint.BeforeHandOff, failpoint.BeforeSessionRelease}
 
 // unreached are names that the scenario does not come to on purpose, each with the reason.
 var unreached = map[failpoint.Name]string{
@@ -123,7 +123,7 @@ var unreached = map[failpoint.Name]string{
 	failpoint.AfterReleaseExecution:  "as the one before",
 }
 
-// ofPostgres are the names that SQLite has not: there what an agent says is written step by step.
+// ofPostgres are the names that SQLite does not reach: it writes the text of an agent step by step.
 var ofPostgres = []failpoint.Name{failpoint.BeforePlainCommit, failpoint.AfterPlainCommit}
 
 // lane goes through some names with one server.
@@ -237,7 +237,7 @@ func (w *world) died(name failpoint.Name, log string) {
 	switch {
 	case s.isGone() && s.running().End().Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL && passed:
 		w.run.count("deaths", 1)
-	case s.isGone() && s.running().End().Success() && slices.Contains(handingOver, name) && !passed:
+	case s.isGone() && s.running().End().Success() && slices.Contains(handingOff, name) && !passed:
 		w.run.count(idle, 1)
 		w.miss(name)
 	case s.isGone():

@@ -52,7 +52,7 @@ func (w *world) diesAtDefaults() {
 	}
 }
 
-// wentOn checks how long nobody went on with an execution. A decision is no sign: any replica writes it at once.
+// wentOn checks how long no replica drove an execution. A decision is no sign: any replica writes it at once.
 func (w *world) wentOn(t *track, died time.Time) {
 	for _, e := range t.seen {
 		if e.Time.After(died) && (recovers(e) || e.Type == "toolCall.started") {

@@ -37,7 +37,7 @@ type walker struct {
 	id   string
 }
 
-// ways are what walkers do; the first value is the request that creates.
+// ways are the clients' ways through the API; the first value is the request that creates.
 var ways = map[string]struct {
 	body object
 	walk func(k *walker)
@@ -228,7 +228,7 @@ func (k *walker) close() {
 	k.end()
 }
 
-// cancelAndDelete cancels while something is asked, and deletes what is left.
+// cancelAndDelete cancels while a question is open, and deletes the execution.
 func (k *walker) cancelAndDelete() {
 	k.until(func(e shown) bool { return len(e.PendingApprovals) > 0 })
 	k.expected(k.w.insist(k.ctx, k.dice, http.MethodPost, k.own("/cancel"), object{"reason": "Enough."}), "cancelling",
@@ -272,7 +272,7 @@ func (k *walker) acceptBlocks() {
 	k.end()
 }
 
-// dropBlocks cancels what waits to be accepted.
+// dropBlocks cancels while blocks wait for acceptance.
 func (k *walker) dropBlocks() {
 	k.submitted()
 	k.expected(k.w.insist(k.ctx, k.dice, http.MethodPost, k.own("/cancel"), nil), "cancelling", http.StatusOK, http.StatusAccepted, http.StatusConflict)

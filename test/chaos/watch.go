@@ -22,7 +22,7 @@ type watch struct {
 	well map[string]time.Time // by server and question: the last good answer to one that was asked then or later
 }
 
-// questions are what is asked, each with the answer of a server that is well.
+// questions are the requests, each with the answer of a healthy server.
 var questions = []struct {
 	method, path string
 	want         int

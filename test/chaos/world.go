@@ -27,7 +27,7 @@ type world struct {
 	load      *load
 }
 
-// setup says what a world is made of.
+// setup describes a world.
 type setup struct {
 	name     string            // in messages and in the folder
 	postgres bool              // otherwise SQLite, which has one server
@@ -140,7 +140,7 @@ func (w *world) close() {
 	_ = os.RemoveAll(w.folder)
 }
 
-// dumpStacks ends the servers with SIGQUIT: their logs then say what every goroutine waits for.
+// dumpStacks ends the servers with SIGQUIT: their logs then show the stacks of all goroutines.
 func (w *world) dumpStacks() {
 	for _, s := range w.servers {
 		if s.running() != nil {
