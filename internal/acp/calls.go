@@ -106,11 +106,11 @@ func (t *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	t.emit(completed)
 }
 
-// own announces a call that is a request to us.
-func (t *translator) own(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
+// own announces a call that is a request to us, and returns the host that it was announced to.
+func (t *translator) own(tool string, class domain.Class, arguments json.RawMessage, summary string) (*toolCall, domain.Host) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ownCall(tool, class, arguments, summary)
+	return t.ownCall(tool, class, arguments, summary), t.hostNow()
 }
 
 func (t *translator) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {

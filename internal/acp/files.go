@@ -121,8 +121,7 @@ func (a *agent) authorize(
 	if a.holdsSecret(arguments) || a.holdsSecret([]byte(summary)) {
 		return nil, nil, domain.Grant{}, a.refuseSecret(tool, summary)
 	}
-	c := a.translator.own(tool, class, arguments, summary)
-	host := a.translator.currentHost()
+	c, host := a.translator.own(tool, class, arguments, summary)
 	grant, err := host.Authorize(ctx, c.asHost())
 	switch {
 	case err != nil: // the session is over, or the request is; the session tells the outcome
