@@ -23,7 +23,7 @@ type broken struct {
 	pointer string
 }
 
-// sample returns a value that fits a schema, with every property.
+// sample returns a value that fits a schema, with every property except those of requests only.
 func sample(schema *openapi3.Schema) any {
 	switch {
 	case len(schema.AllOf) > 0:
@@ -35,7 +35,9 @@ func sample(schema *openapi3.Schema) any {
 	case schema.Type.Is("object"):
 		object := map[string]any{}
 		for name, property := range schema.Properties {
-			object[name] = sample(property.Value)
+			if !property.Value.WriteOnly { // no event has it
+				object[name] = sample(property.Value)
+			}
 		}
 		if of := schema.AdditionalProperties.Schema; of != nil {
 			object["a"] = sample(of.Value)
@@ -50,7 +52,7 @@ func sample(schema *openapi3.Schema) any {
 			return *schema.Min + 1
 		}
 		return 1
-	case schema.Format == "date-time":
+	case schema.Format == "date-time" || strings.HasPrefix(schema.Pattern, "^[0-9]{4}-"):
 		return "2999-01-01T00:00:00Z"
 	}
 	return strings.Repeat("a", int(max(1, schema.MinLength)))
