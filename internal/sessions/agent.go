@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -14,16 +15,13 @@ import (
 
 // agent is the agent of the execution: how it is opened, introduced, prompted and closed.
 type agent struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	recorder  *recorder
-	progress  *domain.Progress
-	calls     *openCalls
-	blocks    *blocks
-	rules     *rules
-	turn      *turnRun
-	inbox     *inbox
+	core
+	recorder *recorder
+	calls    *openCalls
+	blocks   *blocks
+	rules    *rules
+	turn     *turnRun
+	inbox    *inbox
 
 	open    domain.Agent // nil if its process is gone, or was not needed yet
 	opening *opening     // of an agent that the creation has begun to open
@@ -91,7 +89,7 @@ func (a *agent) introduce(change *changeSet) {
 		AgentSession: agent.AgentSession, Resumable: agent.Resumable, Continued: agent.Continued,
 		Mode: agent.Mode, Model: agent.Model,
 	}
-	if a.recorder.external() {
+	if a.external() {
 		started.Sandbox = unconfined // an external agent runs its commands itself
 	}
 	if agent.Resumable {
@@ -108,13 +106,13 @@ const unconfined = "off"
 // says. The end of the lease reaches the agent also while the session waits for a database that does not answer.
 func (a *agent) prompt() error {
 	prompt := domain.Prompt{
-		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.recorder.promptText(),
+		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.promptText(),
 		Options: a.progress.Turn.Set, Retrying: a.progress.Retrying(),
 	}
 	if a.turn.continued != nil {
 		prompt.Text = a.turn.continued.Text
 	}
-	if !a.recorder.external() || a.fresh {
+	if !a.external() || a.fresh {
 		var err error
 		if prompt.History, err = a.history(); err != nil {
 			return err
@@ -169,7 +167,7 @@ func (a *agent) history() ([]domain.Message, error) {
 
 // continuation is the message for an agent whose turn goes on.
 func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
-	continued := &domain.TurnContinued{Turn: a.progress.Turn.Number, Mode: mode, Text: a.recorder.promptText()}
+	continued := &domain.TurnContinued{Turn: a.progress.Turn.Number, Mode: mode, Text: a.promptText()}
 	switch {
 	case mode == domain.ResumeRetry: // the request is repeated as it was
 		continued.Text = ""
@@ -177,7 +175,7 @@ func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 	case a.progress.Turn.Heard:
 		continued.Text = goOn
 	default: // the agent may have heard the prompt, or not
-		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(a.recorder.promptText(), "\n", "\n> ")
+		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(a.promptText(), "\n", "\n> ")
 	}
 	return continued
 }
@@ -185,6 +183,12 @@ func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +
 	"A step that you had begun may have been done in part or in full: find out what has been done before you repeat " +
 	"anything, and then go on with the task."
+
+// providerFailed tells whether the turn has ended because its model could not be asked. A turn that was stopped has ended for that
+// reason instead.
+func (a *agent) providerFailed() bool {
+	return !a.external() && !a.turn.stopped() && errors.Is(a.turn.result.err, domain.ErrProviderUnavailable)
+}
 
 // brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, so that the next prompt
 // starts it again. An agent that lives and cannot load its session keeps its process: without it, the conversation would be lost.

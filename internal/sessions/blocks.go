@@ -18,16 +18,13 @@ import (
 
 // blocks are the blocks that the agent hands in, and their acceptance.
 type blocks struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	recorder  *recorder
-	progress  *domain.Progress
-	budget    *budget
-	calls     *openCalls
-	turn      *turnRun
-	accepted  bool // somebody has accepted the newest generation
-	document  *domain.Document
+	core
+	recorder *recorder
+	budget   *budget
+	calls    *openCalls
+	turn     *turnRun
+	accepted bool // somebody has accepted the newest generation
+	document *domain.Document
 }
 
 // runbook is the runbook that the agent works on in this turn.

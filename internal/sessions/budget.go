@@ -10,10 +10,9 @@ import (
 // own agent and for external ones; everything that was said before the end is kept.
 
 type budget struct {
-	recorder  *recorder
-	execution *domain.Execution
-	progress  *domain.Progress
-	spent     *outcome // how an execution ends whose budget is used up; nil: some of it is left
+	core
+	recorder *recorder
+	spent    *outcome // how an execution ends whose budget is used up; nil: some of it is left
 }
 
 // settle compares the counts before a turn with the budget: the server that counted them may be gone.
@@ -39,7 +38,7 @@ func (b *budget) unmeasured() {
 // countCall counts the tool calls.
 func (b *budget) countCall(change *changeSet) {
 	budget := b.execution.Request.Budget
-	if !b.recorder.external() && b.progress.Turn.Round != "" { // our own agent reports the usage of a request before it acts on the answer
+	if !b.external() && b.progress.Turn.Round != "" { // our own agent reports the usage of a request before it acts on the answer
 		b.unmeasured()
 	}
 	calls := len(b.progress.Calls) + len(b.progress.Ended)

@@ -11,11 +11,9 @@ import (
 
 // clientCalls asks the client to run its calls, and takes its answers.
 type clientCalls struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	recorder  *recorder
-	calls     *openCalls
+	core
+	recorder *recorder
+	calls    *openCalls
 }
 
 // ask hands a call that may run to the client. The call is judged like any other; its start is the question to the client. The

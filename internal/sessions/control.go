@@ -11,15 +11,12 @@ import (
 
 // control is everything that others want of the execution, and when the session reads it again.
 type control struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	progress  *domain.Progress
-	watcher   *events.Watcher
-	requests  store.ControlRequests // as last read
-	seen      int                   // how many writes of others have been read
-	again     <-chan time.Time      // delivers when a failed reading is to be repeated; nil otherwise
-	quiet     time.Time             // since when nothing has happened; zero: nothing has happened since the recovery
+	core
+	watcher  *events.Watcher
+	requests store.ControlRequests // as last read
+	seen     int                   // how many writes of others have been read
+	again    <-chan time.Time      // delivers when a failed reading is to be repeated; nil otherwise
+	quiet    time.Time             // since when nothing has happened; zero: nothing has happened since the recovery
 }
 
 // readNew reads the control requests, if somebody has written since they were last read. They are rows, so none is lost with a

@@ -147,7 +147,7 @@ func (pm *permissions) recall(row domain.Approval) {
 		c.retry = row.Decision
 	}
 	switch {
-	case !open || row.ID != c.logged().Approval || (c.running() && !pm.recorder.external()):
+	case !open || row.ID != c.logged().Approval || (c.running() && !pm.external()):
 	case row.Status == domain.ApprovalPending:
 		c.approval, c.came.Hash = &row, row.ArgumentsHash
 	default:

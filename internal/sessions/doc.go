@@ -7,7 +7,7 @@
 // sessions of a server share is the [Engine]. Which executions get a session is decided by a [Dispatcher], which is package dispatch.
 //
 // The session itself is the state machine. Everything that it knows has an owner. An owner does not know the session, and knows of the
-// others only those that stand before it:
+// others only those that stand before it. All have the core (core.go): the engine, the execution, the claim and the progress.
 //
 //   - the recorder (recorder.go, commit.go) writes the log, and knows what the log implies; a change set (changeset.go) is what one commit writes
 //   - the budget (budget.go, length.go) bounds what the execution uses up

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"time"
 
-	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
@@ -137,24 +136,9 @@ func (s *Session) terminal(end outcome) *changeSet {
 		event.Reason, event.CancelledBy = end.cancel.Reason, &end.cancel.By
 	}
 	change.emit(event)
-	change.audit = append(change.audit, s.endRecord(end))
+	change.audit = append(change.audit, end.record(s.execution))
 	change.ended, change.output, change.accepted = &event, &output, s.blocks.accepted
 	return change
-}
-
-// endRecord is the audit record of the end.
-func (s *Session) endRecord(end outcome) domain.AuditRecord {
-	record := domain.AuditRecord{
-		Action: "execution.ended", Execution: s.execution.ID, RunbookID: s.execution.Request.RunbookID,
-		Subject: string(s.execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
-	}
-	if end.failure != nil {
-		record.Summary = end.failure.Message
-	}
-	if end.cancel != nil {
-		record.Actor = &end.cancel.By
-	}
-	return record
 }
 
 // handOff ends the session for a server that shuts down. A running call may end first; no new call begins. Nothing fails: the log

@@ -1,20 +1,12 @@
 package sessions
 
 import (
-	"errors"
-
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
 
 // An execution that cannot go on by itself is interrupted: a person or a client chooses how it goes on. The cause decides between
 // which modes, see [domain.InterruptCause].
-
-// providerFailed tells whether the turn has ended because its model could not be asked. A turn that was stopped has ended for that
-// reason instead.
-func (s *Session) providerFailed() bool {
-	return !s.recorder.external() && !s.turn.stopped() && errors.Is(s.turn.result.err, domain.ErrProviderUnavailable)
-}
 
 // interruptTurnOf interrupts the execution in the turn of our own agent. The turn stays open, and a retry continues it from the
 // log.
@@ -47,7 +39,7 @@ func (s *Session) interrupted() state {
 	case s.control.requests.Close != nil:
 		return s.failInterrupted(s.control.requests.Close.Name + " closed the execution.")
 	}
-	return s.rest(s.recorder.choosingSeconds(), func() state {
+	return s.rest(s.choosingSeconds(), func() state {
 		return s.failInterrupted("nobody chose in time how to go on.")
 	})
 }
@@ -70,7 +62,7 @@ var whatHappened = map[domain.InterruptCause]string{
 
 // resume continues as somebody has chosen.
 func (s *Session) resume(chosen store.ResumeRequest) state {
-	if !s.recorder.external() { // our own agent knows only the history that it is given
+	if !s.external() { // our own agent knows only the history that it is given
 		if err := s.recorder.readTranscript(); err != nil {
 			return s.readAgain(err)
 		}

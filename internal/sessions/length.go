@@ -18,7 +18,7 @@ const (
 
 // measure compares the length of the log, with the change, with its limit, and tells whether the agent may add to it.
 func (b *budget) measure(change *changeSet) (room bool) {
-	limit := int64(b.recorder.engine.maxEvents)
+	limit := int64(b.engine.maxEvents)
 	length := b.recorder.length + int64(len(change.events))
 	usable := limit - closingEvents - closingCallEvents*int64(len(b.progress.Calls)) - closingTextEvents*int64(len(b.progress.Texts))
 	change.warn("events", float64(length), float64(usable)) // in a short log, usable is less than four fifths of the limit

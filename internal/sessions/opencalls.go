@@ -13,8 +13,8 @@ import (
 
 // openCalls are the tool calls without an outcome: those of the progress, with their parts that are not in the log.
 type openCalls struct {
+	core
 	recorder *recorder
-	progress *domain.Progress
 	budget   *budget
 	turn     *turnRun
 	open     map[string]*call // by id
@@ -57,7 +57,7 @@ func (o *openCalls) request(change *changeSet, p domain.ToolCallRequested) {
 	if _, open := o.open[p.ToolCallID]; open || o.progress.Ended[p.ToolCallID] {
 		return // a call is announced once
 	}
-	p.Turn = o.recorder.turnNumber()
+	p.Turn = o.turnNumber()
 	change.emit(p)
 	o.open[p.ToolCallID] = &call{
 		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
@@ -147,7 +147,7 @@ const leftOpen = "The agent ended its turn without saying what became of this ca
 // unaccounted tells whether an external agent has ended its turn by itself, so that nobody has stopped the calls that it left
 // open.
 func (o *openCalls) unaccounted() bool {
-	return o.recorder.external() && o.turn.result != nil && !o.turn.stopped()
+	return o.external() && o.turn.result != nil && !o.turn.stopped()
 }
 
 func (o *openCalls) releaseSlots(which func(*call) bool) {

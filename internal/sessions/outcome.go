@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/store"
 )
@@ -67,6 +68,21 @@ func misfit(stop domain.StopReason) outcome {
 	end := failed(domain.Failure{Code: domain.CodeOutputInvalid, Message: "The final answer does not fit the outputSchema."})
 	end.stop = stop
 	return end
+}
+
+// record is the audit record of the end.
+func (end outcome) record(execution *domain.Execution) domain.AuditRecord {
+	record := domain.AuditRecord{
+		Action: "execution.ended", Execution: execution.ID, RunbookID: execution.Request.RunbookID,
+		Subject: string(execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
+	}
+	if end.failure != nil {
+		record.Summary = end.failure.Message
+	}
+	if end.cancel != nil {
+		record.Actor = &end.cancel.By
+	}
+	return record
 }
 
 // output is the result of the execution, with the calls that end with it.

@@ -8,10 +8,8 @@ import (
 
 // parking tells whether an execution can be parked, and until when.
 type parking struct {
-	engine      *Engine
-	execution   *domain.Execution
+	core
 	recorder    *recorder
-	progress    *domain.Progress
 	calls       *openCalls
 	permissions *permissions
 	control     *control
@@ -25,7 +23,7 @@ func (p *parking) timer() (<-chan time.Time, func() bool) {
 		return nil, func() bool { return false }
 	}
 	quiet := p.engine.parkAfter
-	if p.recorder.awaitsRetry() { // the length of the wait is known
+	if p.awaitsRetry() { // the length of the wait is known
 		quiet = 0
 	}
 	timer := time.NewTimer(time.Until(p.control.quiet.Add(quiet)))
@@ -39,11 +37,11 @@ func (p *parking) possible() bool {
 	case p.progress.Status == domain.StatusInterrupted:
 		return true
 	case p.progress.Status == domain.StatusIdle:
-		return !p.recorder.external() || p.agent.open == nil || p.recorder.agentSession != ""
-	case !p.progress.Turn.Open || p.recorder.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
+		return !p.external() || p.agent.open == nil || p.recorder.agentSession != ""
+	case !p.progress.Turn.Open || p.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
 		return false
 	default: // an agent that has not asked again yet may find its question answered
-		waits := p.calls.any((*call).waits) || p.recorder.awaitsRetry()
+		waits := p.calls.any((*call).waits) || p.awaitsRetry()
 		return waits && !p.calls.any(func(c *call) bool { return p.agent.open != nil && c.waits() && c.ask == nil })
 	}
 }
@@ -51,7 +49,7 @@ func (p *parking) possible() bool {
 // wakesSoon tells whether the execution would wake too soon to be parked.
 func (p *parking) wakesSoon() bool {
 	soon := p.engine.parkAfter
-	if p.recorder.awaitsRetry() {
+	if p.awaitsRetry() {
 		soon = min(soon, shortRetry)
 	}
 	wakes := p.wakes()
@@ -71,9 +69,9 @@ func (p *parking) wakes() *time.Time {
 	case domain.StatusIdle:
 		return resting(p.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
-		return resting(p.recorder.choosingSeconds())
+		return resting(p.choosingSeconds())
 	}
-	if p.recorder.awaitsRetry() {
+	if p.awaitsRetry() {
 		at := p.progress.RetryAt()
 		return &at
 	}
@@ -83,7 +81,7 @@ func (p *parking) wakes() *time.Time {
 // onlyWaits tells whether an execution that is recovered needs no agent now: everything open in its turn waits for somebody, or
 // for the time at which a request to the model is repeated.
 func (p *parking) onlyWaits() bool {
-	waits := p.progress.Status == domain.StatusPendingToolApproval || p.progress.Status == domain.StatusExecutingTool || p.recorder.awaitsRetry()
+	waits := p.progress.Status == domain.StatusPendingToolApproval || p.progress.Status == domain.StatusExecutingTool || p.awaitsRetry()
 	if !waits || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
 		return false
 	}

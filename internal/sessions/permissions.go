@@ -12,19 +12,16 @@ import (
 // permissions decides whether a call may run: the policy, a person, or a rule of a person allows it. It asks people, and starts or
 // refuses the call.
 type permissions struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	recorder  *recorder
-	progress  *domain.Progress
-	budget    *budget
-	calls     *openCalls
-	clients   *clientCalls
-	rules     *rules
-	control   *control
-	turn      *turnRun
-	inbox     *inbox
-	decided   map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
+	core
+	recorder *recorder
+	budget   *budget
+	calls    *openCalls
+	clients  *clientCalls
+	rules    *rules
+	control  *control
+	turn     *turnRun
+	inbox    *inbox
+	decided  map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
 }
 
 // nobody is the reply if nobody will answer: the call was judged before, or the turn is over.

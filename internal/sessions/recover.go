@@ -65,7 +65,7 @@ func (s *Session) recoverTurn() state {
 	if s.progress.Turn.Number > 0 {
 		s.agent.loading = s.recorder.agentSession
 	}
-	if s.recorder.external() && s.progress.Turn.Open {
+	if s.external() && s.progress.Turn.Open {
 		s.turn.continued = s.agent.continuation(domain.ResumeLoad)
 	}
 	return s.initializing

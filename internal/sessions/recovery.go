@@ -33,11 +33,8 @@ func RecoveryDelay(n int) time.Duration {
 
 // recovery reads the log and the rows of an earlier driver, and tells whether the execution can continue from them.
 type recovery struct {
-	engine      *Engine
-	execution   *domain.Execution
-	claim       claim
+	core
 	recorder    *recorder
-	progress    *domain.Progress
 	calls       *openCalls
 	clients     *clientCalls
 	permissions *permissions
@@ -101,7 +98,7 @@ func (r *recovery) obstacle() *interruption {
 // before it repeats a call. An external agent does not, so a person is asked. An agent that has said nothing may have received its
 // prompt all the same: some agents act first, and report later.
 func (r *recovery) processLost() string {
-	if !r.recorder.external() || !r.progress.Turn.Open {
+	if !r.external() || !r.progress.Turn.Open {
 		return ""
 	}
 	if r.recorder.agentSession == "" {
@@ -128,7 +125,7 @@ func (r *recovery) notRecovered() *interruption {
 		reason: "The server stopped again and again while it drove this execution, and in ten recoveries no message and no call was finished. " +
 			"The execution may be the reason: look at its log before you let it go on.",
 	}
-	if r.recorder.external() {
+	if r.external() {
 		why.cause = domain.CauseProcessGone
 	}
 	return why

@@ -17,13 +17,11 @@ type Judge func(policy approvals.Policy, ctx context.Context, call domain.ToolCa
 
 // rules judges calls by the rules of the request and of people.
 type rules struct {
-	engine    *Engine
-	execution *domain.Execution
-	claim     claim
-	recorder  *recorder
-	policy    approvals.Policy // with the rules as they were last read
-	behind    bool             // an open question was not compared with the newest rules
-	verdicts  chan struct{}    // delivers when a late judgement is there
+	core
+	recorder *recorder
+	policy   approvals.Policy // with the rules as they were last read
+	behind   bool             // an open question was not compared with the newest rules
+	verdicts chan struct{}    // delivers when a late judgement is there
 }
 
 // judgement is the policy's judgement of a call, by the rules of this moment: a rule that was revoked a moment ago must not allow,

@@ -12,10 +12,7 @@ import (
 
 // Session drives one execution. Only its goroutine uses it and its owners; exceptions say so.
 type Session struct {
-	engine        *Engine
-	execution     *domain.Execution // its fields that never change; what changes is in progress
-	claim         claim
-	progress      *domain.Progress // the recorder's
+	core
 	recorder      *recorder
 	budget        *budget
 	calls         *openCalls
@@ -54,46 +51,36 @@ type state func() state
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // a policy that cannot be read refuses every call
-	s := &Session{
-		engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), turn: &turnRun{}, inbox: newInbox(),
-	}
+	c := core{engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution)}
+	s := &Session{core: c, turn: &turnRun{}, inbox: newInbox()}
 	s.recorder = &recorder{
-		engine: e, execution: s.execution, claim: s.claim, progress: s.progress, clock: clock{wall: e.wallClock}, length: execution.LastSeq,
-		masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}}, agentSession: execution.AgentSession,
+		core: c, clock: clock{wall: e.wallClock}, length: execution.LastSeq, agentSession: execution.AgentSession,
+		masking: masking{masker: e.masker, streams: map[domain.TextKey]*secrets.Stream{}},
 	}
-	s.budget = &budget{recorder: s.recorder, execution: s.execution, progress: s.progress}
-	s.calls = &openCalls{recorder: s.recorder, progress: s.progress, budget: s.budget, turn: s.turn, open: map[string]*call{}}
-	s.control = &control{
-		engine: e, execution: s.execution, claim: s.claim, progress: s.progress,
-		watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now(),
-	}
-	s.rules = &rules{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1),
-	}
-	s.clients = &clientCalls{engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, calls: s.calls}
+	s.budget = &budget{core: c, recorder: s.recorder}
+	s.calls = &openCalls{core: c, recorder: s.recorder, budget: s.budget, turn: s.turn, open: map[string]*call{}}
+	s.texts = &texts{core: c, recorder: s.recorder, calls: s.calls}
+	s.control = &control{core: c, watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()}
+	s.rules = &rules{core: c, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1)}
+	s.clients = &clientCalls{core: c, recorder: s.recorder, calls: s.calls}
 	s.permissions = &permissions{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls,
-		clients: s.clients, rules: s.rules, control: s.control, turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
+		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, clients: s.clients, rules: s.rules, control: s.control,
+		turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
 	}
-	s.texts = &texts{recorder: s.recorder, progress: s.progress, calls: s.calls}
-	s.blocks = &blocks{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls, turn: s.turn,
-	}
+	s.blocks = &blocks{core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, turn: s.turn}
 	s.agent = &agent{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, calls: s.calls, blocks: s.blocks,
-		rules: s.rules, turn: s.turn, inbox: s.inbox, loading: execution.Request.ResumeSession,
+		core: c, recorder: s.recorder, calls: s.calls, blocks: s.blocks, rules: s.rules, turn: s.turn, inbox: s.inbox,
+		loading: execution.Request.ResumeSession,
 	}
 	s.translator = &translator{
-		recorder: s.recorder, progress: s.progress, budget: s.budget, calls: s.calls, texts: s.texts, permissions: s.permissions,
-		blocks: s.blocks, agent: s.agent, turn: s.turn, inbox: s.inbox,
+		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, texts: s.texts, permissions: s.permissions, blocks: s.blocks,
+		agent: s.agent, turn: s.turn, inbox: s.inbox,
 	}
 	s.parking = &parking{
-		engine: e, execution: s.execution, recorder: s.recorder, progress: s.progress, calls: s.calls, permissions: s.permissions,
-		control: s.control, agent: s.agent, turn: s.turn,
+		core: c, recorder: s.recorder, calls: s.calls, permissions: s.permissions, control: s.control, agent: s.agent, turn: s.turn,
 	}
 	s.recovery = &recovery{
-		engine: e, execution: s.execution, claim: s.claim, recorder: s.recorder, progress: s.progress, calls: s.calls, clients: s.clients,
-		permissions: s.permissions, blocks: s.blocks, control: s.control,
+		core: c, recorder: s.recorder, calls: s.calls, clients: s.clients, permissions: s.permissions, blocks: s.blocks, control: s.control,
 	}
 	return s
 }

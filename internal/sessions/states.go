@@ -69,7 +69,7 @@ func (s *Session) opened(err error) state {
 		return s.begin
 	case s.turn.stage == turnReopened && s.progress.Turn.Number == 1:
 		return s.end(failed(domain.FailureOf(err))) // the agent has done nothing but exit
-	case s.recorder.external() && s.progress.Turn.Number > 0:
+	case s.external() && s.progress.Turn.Number > 0:
 		return s.interrupt(s.recorder.begin(), processGone(domain.FailureOf(err).Message))
 	case errors.Is(err, domain.ErrProviderUnavailable):
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(err))
@@ -80,7 +80,7 @@ func (s *Session) opened(err error) state {
 
 // waiting: the agent works, nothing has arrived. While it waits to repeat a request to its model, the clock stands still.
 func (s *Session) waiting() state {
-	if !s.recorder.awaitsRetry() {
+	if !s.awaitsRetry() {
 		return s.listen()
 	}
 	due := time.NewTimer(time.Until(s.progress.RetryAt()))

@@ -8,8 +8,8 @@ import (
 
 // texts writes the messages, thoughts and outputs of the agent while they grow, without secrets.
 type texts struct {
+	core
 	recorder *recorder
-	progress *domain.Progress
 	calls    *openCalls
 }
 
@@ -37,9 +37,9 @@ func (t *texts) show(change *changeSet, key domain.TextKey, text string) {
 		offset = open.Length
 	}
 	if key.Kind == domain.ThoughtDeltaType {
-		change.emit(domain.ThoughtDelta{MessageID: key.ID, Turn: t.recorder.turnNumber(), Offset: offset, Text: text})
+		change.emit(domain.ThoughtDelta{MessageID: key.ID, Turn: t.turnNumber(), Offset: offset, Text: text})
 	} else {
-		change.emit(domain.MessageDelta{MessageID: key.ID, Turn: t.recorder.turnNumber(), Offset: offset, Text: text})
+		change.emit(domain.MessageDelta{MessageID: key.ID, Turn: t.turnNumber(), Offset: offset, Text: text})
 	}
 }
 
@@ -81,9 +81,9 @@ func (t *texts) close(change *changeSet, whole bool) {
 		open := *t.progress.Texts[key]
 		interrupted := !whole && !open.Whole
 		if key.Kind == domain.ThoughtDeltaType {
-			change.emit(domain.ThoughtCompleted{MessageID: key.ID, Turn: t.recorder.turnNumber(), Length: open.Length, Interrupted: interrupted})
+			change.emit(domain.ThoughtCompleted{MessageID: key.ID, Turn: t.turnNumber(), Length: open.Length, Interrupted: interrupted})
 		} else {
-			change.emit(domain.MessageCompleted{MessageID: key.ID, Turn: t.recorder.turnNumber(), Length: open.Length, Interrupted: interrupted})
+			change.emit(domain.MessageCompleted{MessageID: key.ID, Turn: t.turnNumber(), Length: open.Length, Interrupted: interrupted})
 		}
 	}
 }

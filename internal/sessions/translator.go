@@ -6,8 +6,8 @@ import (
 
 // translator turns what the agent says into events, and hands on what it asks.
 type translator struct {
+	core
 	recorder    *recorder
-	progress    *domain.Progress
 	budget      *budget
 	calls       *openCalls
 	texts       *texts
@@ -73,13 +73,13 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 	switch p := payload.(type) {
 	case domain.MessageCompleted:
 		if length, begun := t.texts.end(change, domain.TextKey{Kind: domain.MessageDeltaType, ID: p.MessageID}); begun {
-			p.Turn, p.Length = t.recorder.turnNumber(), length
+			p.Turn, p.Length = t.turnNumber(), length
 			change.advanced = change.advanced || !p.Interrupted
 			change.emit(p)
 		}
 	case domain.ThoughtCompleted:
 		if length, begun := t.texts.end(change, domain.TextKey{Kind: domain.ThoughtDeltaType, ID: p.MessageID}); begun {
-			p.Turn, p.Length = t.recorder.turnNumber(), length
+			p.Turn, p.Length = t.turnNumber(), length
 			change.emit(p) // text follows a thought, so the status stays
 		}
 	case domain.ToolCallRequested:
@@ -102,28 +102,28 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 func (t *translator) dated(payload domain.Payload) domain.Payload {
 	switch p := payload.(type) {
 	case domain.ToolCallReported:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.PlanUpdated:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.RateLimitUpdated:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.AgentUpdated:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.AgentModeChanged:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.AgentOptionsUpdated:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.CommandsUpdated:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	case domain.AgentSilent:
-		p.Turn = t.recorder.turnNumber()
+		p.Turn = t.turnNumber()
 		return p
 	default:
 		return payload

@@ -32,7 +32,7 @@ func (s *Session) advance() state {
 		return s.enter(change)
 	}
 	change.to(domain.StatusInitializing, "")
-	if s.recorder.external() && s.recorder.agentSession == "" { // it would answer without the earlier conversation
+	if s.external() && s.recorder.agentSession == "" { // it would answer without the earlier conversation
 		return s.interrupt(change, processGone(cannotLoad))
 	}
 	if err := s.recorder.commit(change); err != nil {
@@ -127,7 +127,7 @@ func (s *Session) afterTurn() state {
 	if s.control.requests.Cancel != nil {
 		return s.end(s.control.cancellation())
 	}
-	if s.providerFailed() {
+	if s.agent.providerFailed() {
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
 	}
 	end := s.ending()

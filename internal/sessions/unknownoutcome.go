@@ -20,7 +20,7 @@ var consequential = []domain.Class{domain.ClassWrite, domain.ClassExecute, domai
 // asksOutcome tells whether a person is asked for the outcome of a call. An external agent is gone and does not wait for it, and
 // an unattended execution has nobody to ask.
 func (pm *permissions) asksOutcome(c *call) bool {
-	return !pm.recorder.external() && !pm.execution.Request.Unattended && slices.Contains(consequential, c.Class)
+	return !pm.external() && !pm.execution.Request.Unattended && slices.Contains(consequential, c.Class)
 }
 
 // askOutcome asks for the outcome of a call, and tells whether it could. With that event the call is no longer running, in the log
@@ -46,7 +46,7 @@ func (pm *permissions) closeUnknown(change *changeSet) {
 			continue
 		case c.running():
 			pm.refuse(change, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
-		case pm.recorder.external():
+		case pm.external():
 			pm.refuse(change, c, domain.OutcomeCancelled, domain.Failure{
 				Code: domain.CodeCancelled, Message: "The agent's process was lost before this call ran.",
 			})

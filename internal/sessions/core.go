@@ -1,0 +1,65 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"signoff/internal/domain"
+)
+
+// core is what a session shares with its owners. No field is replaced while the session lives.
+type core struct {
+	engine    *Engine
+	execution *domain.Execution // its fields that never change; what changes is in progress
+	claim     claim
+	progress  *domain.Progress // what the log implies; only [changeSet.emit] changes it
+}
+
+// external tells whether the agent is a process that keeps a history of its own.
+func (c core) external() bool { return c.execution.Request.Source.Type == domain.SourceACP }
+
+// turnNumber is the number of the open turn; 0 between two turns.
+func (c core) turnNumber() int {
+	if c.progress.Turn.Open {
+		return c.progress.Turn.Number
+	}
+	return 0
+}
+
+// awaitsRetry tells whether the turn waits for the time at which a request to the model is repeated.
+func (c core) awaitsRetry() bool {
+	return c.progress.Turn.Open && time.Now().Before(c.progress.RetryAt())
+}
+
+// promptText is the text of the turn's prompt.
+func (c core) promptText() string {
+	if c.progress.Turn.Number > 1 {
+		return c.progress.Turn.Text
+	}
+	return c.execution.Request.FirstPrompt()
+}
+
+// choosingSeconds is how long the execution stays interrupted; 0 is for ever.
+func (c core) choosingSeconds() int {
+	if !c.progress.Cause.Expires() {
+		return 0
+	}
+	return c.execution.Request.ApprovalTimeoutSeconds
+}
+
+// claim is the right to drive an execution.
+type claim struct {
+	epoch int64
+	lease context.Context // ends when this replica may not write any more
+}
+
+// reading returns the context of a query. It ends with the lease: nobody needs a later answer.
+func (c claim) reading() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(c.lease, readTimeout)
+}
+
+// readTimeout ends a query that the database does not answer.
+const readTimeout = 10 * time.Second
+
+var errOver = errors.New("sessions: the session is over")
