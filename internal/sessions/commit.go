@@ -12,9 +12,9 @@ import (
 
 // attempt commits a change that may be refused because somebody else was faster. Then the session is as it was before, and looks
 // again. Nothing else is committed meanwhile.
-func (r *recorder) attempt(make func() *changeSet) error {
+func (r *recorder) attempt(prepare func() *changeSet) error {
 	before := r.progress.Clone()
-	err := r.commit(make())
+	err := r.commit(prepare())
 	if err != nil {
 		*r.progress = *before
 	}
