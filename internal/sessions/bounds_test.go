@@ -22,7 +22,7 @@ import (
 
 // ——— budgets ———
 
-// TestABudgetOfCallsHoldsWithoutAnnouncements: some agents ask about a call that they have told nobody of.
+// TestABudgetOfCallsHoldsWithoutAnnouncements: some agents ask about a call that they have not announced.
 func TestABudgetOfCallsHoldsWithoutAnnouncements(t *testing.T) {
 	var allowed atomic.Int32
 	w, _ := abroad(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
@@ -101,7 +101,7 @@ func writes(path string) sessionstest.Script {
 	}
 }
 
-// TestALinkIsJudgedByWhereItLeads: a rule about a folder is about what lies in it, by whatever name.
+// TestALinkIsJudgedByWhereItLeads: a rule about a folder is about the files in it, by whatever name.
 func TestALinkIsJudgedByWhereItLeads(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if joined(err, os.Mkdir(filepath.Join(dir, "src"), 0o755), os.Mkdir(filepath.Join(dir, "docs"), 0o755),
@@ -205,7 +205,7 @@ func TestARuleOfTheRequestIsNobodys(t *testing.T) {
 
 // ——— the record ———
 
-// TestTheRecordTellsWhatRan, and not what was asked for, where the decider wrote other arguments.
+// TestTheRecordTellsWhatRan, and not the agent's arguments, if the decider wrote others.
 func TestTheRecordTellsWhatRan(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), uses("rm -f build/cache"))
 	id := w.start()

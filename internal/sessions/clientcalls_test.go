@@ -14,7 +14,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// inserts gives one call to the client, also where it comes back to it after a restart, and says what it was told.
+// inserts gives one call to the client, also when it comes back to the call after a restart, and says the answer.
 func inserts(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 	call := sessionstest.Insert("c1", "b1")
 	history := t.Prompt.History
@@ -53,7 +53,7 @@ func (w *world) answers(id domain.ExecutionID, call, output string) {
 	}
 }
 
-// outcome is what became of a call; empty while it is open.
+// outcome is the outcome of a call; empty while it is open.
 func (w *world) outcome(id domain.ExecutionID, call string) domain.Outcome {
 	w.t.Helper()
 	for _, completed := range payloads[domain.ToolCallCompleted](w.t, w.events(id)) {

@@ -165,7 +165,7 @@ func TestAJumpOfTheWallClockCostsATurnNoTime(t *testing.T) {
 	})
 }
 
-// The same holds for the time that an execution rests. The end of the turn has the new time, and with it what is counted from there.
+// The same holds for the time that an execution rests. The end of the turn has the new time, and later times count from there.
 func TestAJumpOfTheWallClockCostsAnIdleExecutionNoTime(t *testing.T) {
 	brief := func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 		time.Sleep(45 * time.Second)

@@ -56,7 +56,8 @@ func (w *world) removed(id domain.ExecutionID) {
 	}
 }
 
-// A live execution is gone when Delete returns, which waits for no driver: also where the agent does not let go, and where a person is asked.
+// A live execution is gone when Delete returns, which waits for no driver: also if the agent does not return, and if a person is
+// asked.
 func TestDeleteOfALiveExecution(t *testing.T) {
 	for _, status := range []domain.Status{domain.StatusStreaming, domain.StatusPendingToolApproval, domain.StatusExecutingTool} {
 		t.Run(string(status), func(t *testing.T) {
@@ -97,7 +98,8 @@ func TestDeleteOfALiveExecution(t *testing.T) {
 	}
 }
 
-// Who deletes may be killed before anything is removed, and before the driver has ended what it drives: the next server goes on with it.
+// A server may be killed after a deletion, before anything is removed and before the driver has ended the execution: the next
+// server continues.
 func TestADeletionOutlivesItsServer(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		h := &hoarder{Store: s, asked: make(chan struct{})}

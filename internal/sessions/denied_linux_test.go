@@ -357,7 +357,7 @@ func (tr *trial) restore(t *testing.T) {
 	tr.before = tr.contents(t)
 }
 
-// contents is what lies where: the text of files, the targets of links.
+// contents lists the text of files and the targets of links.
 func (tr *trial) contents(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}

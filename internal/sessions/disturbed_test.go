@@ -216,7 +216,7 @@ func TestTwoToolsOfOneExecutionNeverOverlap(t *testing.T) {
 	})
 }
 
-// A partition: neither commits nor heartbeats come through. The tool must be told when the lease is over.
+// A partition: neither commits nor heartbeats come through. The tool must be stopped when the lease is over.
 func TestLeaseEndStopsToolThoughCommitHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := &hooked{Store: storetest.SQLite(t), shared: true}

@@ -126,7 +126,7 @@ func TestAskingForAnEndTakesNoTime(t *testing.T) {
 	}
 }
 
-// What was answered is not lost with the server that answered it, which is killed at once.
+// An answer that was given is not lost with the server that gave it, which is killed at once.
 func TestAskingForAnEndSurvivesAKill(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		first := newWorld(t, s, stuck[domain.StatusStreaming])

@@ -106,7 +106,7 @@ func tries(registry realTools, calls []attempt) sessionstest.Script {
 	}
 }
 
-// outcomes is what became of each call: its verdict, who said so, and why.
+// outcomes is the outcome of each call: its verdict, who said so, and why.
 func (w *world) outcomes(id domain.ExecutionID, n int) map[string]string {
 	w.t.Helper()
 	seen := map[string]bool{}
@@ -235,7 +235,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 	}
 }
 
-// TestLinksAreFollowed: what a call does by a link is held against rules about what it leads to.
+// TestLinksAreFollowed: rules are compared with the file that a link leads to.
 func TestLinksAreFollowed(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Write{})}

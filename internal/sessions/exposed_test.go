@@ -14,12 +14,12 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// Where a secret could come out by a side door: cut in half, beside the log, or inside what must not be changed.
+// Where a secret could come out: cut in half, beside the log, or inside a text that must not be changed.
 
 // half is more of the secret than anybody may see. A masker does not find it any more, so it has to look before the cut.
 var half = canary[:len(canary)/2]
 
-// hides fails where what people can read holds the secret, or a good part of it.
+// hides fails if people can read the secret, or a good part of it.
 func hides(t *testing.T, what string, shown any) {
 	t.Helper()
 	if text := string(domain.Encode(shown)); strings.Contains(text, half) {

@@ -23,7 +23,7 @@ import (
 
 const options = `[{"optionId":"yes","name":"Yes","kind":"allow_once"},{"optionId":"ever","name":"Always","kind":"allow_always"},{"optionId":"no","name":"No","kind":"reject_once"}]`
 
-// asking asks once and tells in its last message what it was told.
+// asking asks once, and its last message has the answer.
 func asking(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 	answer, err := t.Ask(ctx, "c1", options)
 	if err != nil {
@@ -152,7 +152,7 @@ func TestAgentPermissionExpires(t *testing.T) {
 	})
 }
 
-// What the capabilities deny is answered with the agent's own no, and nobody is asked; what they allow with its yes.
+// A call that the capabilities deny is answered with the agent's own no, and nobody is asked; an allowed one with its yes.
 func TestCapabilitiesAnswerAnAgent(t *testing.T) {
 	read := func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		answer, err := t.Host.Ask(ctx, domain.Question{
@@ -182,7 +182,7 @@ func joined(errs ...error) error {
 	return nil
 }
 
-// The agent takes its question back: who decides then is told that it is gone, and the turn goes on.
+// The agent withdraws its question: a later decision is told that it is gone, and the turn continues.
 func TestWithdrawnQuestion(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		withdraw := make(chan struct{})
@@ -296,7 +296,7 @@ func TestCallLeftOpenByAnAgent(t *testing.T) {
 	}
 }
 
-// hung is an agent that begins something and is then lost with its server; the next one says what it was told.
+// hung is an agent that begins something and is then lost with its server; the next one says the message that it got.
 func hung(begin func(ctx context.Context, t *sessionstest.Turn)) sessionstest.Script {
 	var begun atomic.Bool
 	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

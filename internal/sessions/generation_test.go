@@ -158,7 +158,7 @@ func TestBlocksAreEdited(t *testing.T) {
 	})
 }
 
-// TestAFailedEditKeepsTheBlocks: what was there before the edit can be accepted as if nobody had asked for changes.
+// TestAFailedEditKeepsTheBlocks: the blocks from before the edit can be accepted as if nobody had asked for changes.
 func TestAFailedEditKeepsTheBlocks(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, writesBlocks)
@@ -181,7 +181,7 @@ func TestAFailedEditKeepsTheBlocks(t *testing.T) {
 	})
 }
 
-// TestBlocksOutliveTheBudget: no edit is possible any more, but what was handed in can be accepted.
+// TestBlocksOutliveTheBudget: no edit is possible any more, but the blocks can be accepted.
 func TestBlocksOutliveTheBudget(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		if t.Prompt.Turn == 2 {
@@ -408,7 +408,7 @@ func TestBlocksOfATurnThatIsOver(t *testing.T) {
 	w.wantStates(id)
 }
 
-// TestAnAcceptanceAgainstACancel: blocks that somebody was told are accepted are never told to be dropped.
+// TestAnAcceptanceAgainstACancel: blocks that were reported as accepted are never reported as dropped.
 func TestAnAcceptanceAgainstACancel(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, writesBlocks)
@@ -456,7 +456,7 @@ func TestAcceptedAndThenCancelled(t *testing.T) {
 	})
 }
 
-// TestAnEditWithoutItsModel leaves the blocks of before, also where the model is found to be gone only after a restart.
+// TestAnEditWithoutItsModel keeps the earlier blocks, also if the model is found to be gone only after a restart.
 func TestAnEditWithoutItsModel(t *testing.T) {
 	s := storetest.SQLite(t)
 	first := newWorld(t, s, writesBlocks)

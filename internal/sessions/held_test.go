@@ -16,7 +16,8 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// What the agent says in the moment in which it is stopped goes with the end of its turn into one commit. A drain writes no end, and it is kept all the same.
+// The last words of an agent that is stopped go with the end of its turn into one commit. A drain writes no end, and keeps them
+// all the same.
 func TestTheLastWordBeforeADrainIsKept(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
@@ -96,7 +97,7 @@ func TestARequestThatWasTakenGoesBeforeTheEnd(t *testing.T) {
 	})
 }
 
-// Nor is it lost where the execution is parked, be it that somebody writes in that moment.
+// Nor is it lost if the execution is parked, and somebody writes in that moment.
 func TestTheLastWordBeforeParkingIsKept(t *testing.T) {
 	for name, written := range map[string]bool{"undisturbed": false, "written to": true} {
 		t.Run(name, func(t *testing.T) {

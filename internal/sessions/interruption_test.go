@@ -16,7 +16,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// errKey is what an agent returns whose provider does not accept the key.
+// errKey is the error of an agent whose provider does not accept the key.
 func errKey() error {
 	return domain.Errorf(domain.CodeModelUnauthorized, "The provider does not accept the key (401).").With(domain.ErrProviderUnavailable)
 }
@@ -165,7 +165,7 @@ func TestRetryIsNotForALostProcess(t *testing.T) {
 	}
 }
 
-// TestEndsOfAnInterruptedExecution by whoever does not want it to go on.
+// TestEndsOfAnInterruptedExecution by people who do not want it to continue.
 func TestEndsOfAnInterruptedExecution(t *testing.T) {
 	agent := func(context.Context, *sessionstest.Turn) (domain.StopReason, error) { return "", errKey() }
 	for name, test := range map[string]struct {

@@ -16,7 +16,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// What must outlast the server that knew of it: who approved, what was said, which rules hold, what is used up.
+// The facts that must outlast the server that knew them: who approved, what was said, which rules hold, what is used up.
 
 // waits does nothing until its turn is stopped.
 func waits(ctx context.Context, _ *sessionstest.Turn) (domain.StopReason, error) {
@@ -120,7 +120,7 @@ func says(ctx context.Context, t *sessionstest.Turn) error {
 	return t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: held})
 }
 
-// told is all that is in the log of the messages.
+// told is the text of all messages in the log.
 func told(t *testing.T, log []domain.Event) (text string) {
 	t.Helper()
 	for _, piece := range payloads[domain.MessageDelta](t, log) {

@@ -60,7 +60,7 @@ func (w *world) all() []domain.Execution {
 	return page.Items
 }
 
-// A creation is answered in two seconds, and what the database makes of it later surprises nobody.
+// A creation is answered in two seconds, and its late result surprises nobody.
 func TestCreationsWhileTheDatabaseHangs(t *testing.T) {
 	for name, test := range map[string]struct {
 		key  *store.Idempotency
@@ -123,7 +123,7 @@ func TestCreationsWhileTheDatabaseHangs(t *testing.T) {
 	}
 }
 
-// What still waits for its turn to be written is not written at all.
+// A creation that still waits for its turn to be written is not written at all.
 func TestACreationThatWaitsInTheQueueIsWithdrawn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int32

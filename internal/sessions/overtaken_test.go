@@ -97,7 +97,7 @@ func TestQuestionDuringADrain(t *testing.T) {
 	})
 }
 
-// The same for a call of our own agent: its model must not be told of a no that nobody said.
+// The same for a call of our own agent: its model must not get a no that nobody has said.
 func TestCallDuringADrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := storetest.SQLite(t)
@@ -184,7 +184,7 @@ func TestYesAfterANo(t *testing.T) {
 	}
 }
 
-// An agent that had not said a word may have heard its prompt all the same: it is not simply told again.
+// An agent that has said nothing may have received its prompt all the same: it does not simply get the prompt again.
 func TestKilledBeforeTheFirstWord(t *testing.T) {
 	for _, forgets := range []bool{false, true} {
 		s := storetest.SQLite(t)
@@ -271,7 +271,7 @@ func TestCloseOfAnInterruptedExecution(t *testing.T) {
 	}
 }
 
-// A repeated request gives the first answer again, also when what it took over is gone.
+// A repeated request gives the first answer again, also if the execution that it continued is gone.
 func TestIdempotentResumeFrom(t *testing.T) {
 	w, _ := abroad(t, storetest.SQLite(t), echo)
 	first := w.start(outside)

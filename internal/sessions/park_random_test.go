@@ -102,7 +102,7 @@ func (w *world) lastSeq(id domain.ExecutionID) int64 {
 	return head.LastSeq
 }
 
-// act may come too late for what it wants, or too early, which it is told.
+// act may come too late or too early, and gets an error then.
 func (p *person) act(w *world, id domain.ExecutionID, status domain.Status, chatty bool) {
 	ctx := context.Background()
 	switch n := p.random.IntN(100); {

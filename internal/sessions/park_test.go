@@ -16,7 +16,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// parks lets go of what waits almost at once.
+// parks has executions that wait parked almost at once.
 func parks(c *dispatch.Config) {
 	c.ParkAfter, c.LookEvery = time.Millisecond, 20*time.Millisecond
 }
@@ -106,7 +106,7 @@ func TestAParkedClientCallWakesOnItsAnswer(t *testing.T) {
 	}
 }
 
-// What a server that died was waiting for is not driven again before somebody answers: thousands of them cost a start nothing.
+// The executions of a dead server that wait are not driven again before somebody answers: thousands of them cost a start nothing.
 func TestWhatOnlyWaitsIsParkedAfterAKill(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var starts atomic.Int32
@@ -194,7 +194,7 @@ func TestAnIdleExecutionIsParked(t *testing.T) {
 	})
 }
 
-// What an external agent asks lives in its process: it is not parked.
+// The questions of an external agent live in its process: it is not parked.
 func TestAnExternalAgentThatAsksKeepsItsProcess(t *testing.T) {
 	external := &sessionstest.External{Opened: make(chan domain.Opening, 9), Script: asking}
 	w := newWorld(t, storetest.SQLite(t), nil, externally(external), parks)

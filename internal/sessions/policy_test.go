@@ -187,7 +187,7 @@ func TestUnattended(t *testing.T) {
 	}
 }
 
-// TestEveryCallIsOnRecord: who or what decided, by what channel, and what became of it.
+// TestEveryCallIsOnRecord: who or what decided, by which channel, and the outcome.
 func TestEveryCallIsOnRecord(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		w := newWorld(t, s, uses("date", "git log -1", "rm x"))
@@ -274,7 +274,7 @@ func asksUser(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, err
 	return domain.StopEndTurn, t.Say("m2", "so: "+string(answer.Content))
 }
 
-// TestAQuestionOfOurOwnAgentSurvives a server that goes: the same approval waits on, and its answer is heard.
+// TestAQuestionOfOurOwnAgentSurvives a server that stops: the same approval stays open, and its answer counts.
 func TestAQuestionOfOurOwnAgentSurvives(t *testing.T) {
 	for name, leave := range map[string]func(*world){"drained": (*world).drain, "killed": (*world).killed} {
 		t.Run(name, func(t *testing.T) {
@@ -532,7 +532,7 @@ func masking(c *dispatch.Config) {
 	c.Vault, c.Masker = vault, secrets.NewMasker(canary)
 }
 
-// observedSandbox is a sandbox that shows what it is given.
+// observedSandbox is a sandbox that shows its commands.
 type observedSandbox struct{ see func(domain.Command) }
 
 func (observedSandbox) Name() string                                       { return "test" }

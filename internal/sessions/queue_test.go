@@ -14,7 +14,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// busyUntil is an agent that works until it is let go.
+// busyUntil is an agent that works until it may end.
 func busyUntil(release <-chan struct{}) sessionstest.Script {
 	var n atomic.Int32
 	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

@@ -32,7 +32,7 @@ func halfway(well *atomic.Bool) sessionstest.Script {
 	}
 }
 
-// TestTheEleventhRecoveryInterrupts: ten recoveries run; after that somebody has to look, and lets the execution go on.
+// TestTheEleventhRecoveryInterrupts: ten recoveries run; after that a person has to look, and resumes the execution.
 func TestTheEleventhRecoveryInterrupts(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var well atomic.Bool

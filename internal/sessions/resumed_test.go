@@ -23,7 +23,7 @@ func (w *world) resuming() func(*domain.Request) {
 	return func(r *domain.Request) { outside(r); r.ResumeFrom = earlier }
 }
 
-// refusesASecond wants that nobody else goes on with what an execution goes on with.
+// refusesASecond checks that no second execution continues an agent session.
 func (w *world) refusesASecond(first domain.ExecutionID, from func(*domain.Request)) {
 	w.t.Helper()
 	_, _, err := w.manager.Start(context.Background(), tenant, alice, request(from), nil)

@@ -256,7 +256,7 @@ func TestWhatPeopleWantWhileARetryWaits(t *testing.T) {
 	}
 }
 
-// TestAWokenRetryIsNotEarly: what others write wakes the execution, and not its request.
+// TestAWokenRetryIsNotEarly: a write of somebody else wakes the execution, and does not repeat its request.
 func TestAWokenRetryIsNotEarly(t *testing.T) {
 	agent := &turnedAway{waits: []time.Duration{time.Hour}}
 	onFakeTimeWith(t, func(c *dispatch.Config) {

@@ -20,7 +20,7 @@ import (
 
 func exit(code int) { os.Exit(code) }
 
-// one is a script that wants to run one command and tells what became of it.
+// one is a script that asks for one command and says its outcome.
 func one(command string) sessionstest.Script {
 	return func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", command)

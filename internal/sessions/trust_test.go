@@ -28,7 +28,7 @@ func (s *supervisors) told() []time.Time {
 	return slices.Clone(s.all)
 }
 
-// TestSupervisorsAreTold has a server renew once, and then end as if killed: nothing is handed over, so all must die.
+// TestSupervisorsAreTold has a server renew once, and then end as if killed: nothing is released, so everything must die.
 func TestSupervisorsAreTold(t *testing.T) {
 	for name, shared := range map[string]bool{"one server": false, "replicas": true} {
 		t.Run(name, func(t *testing.T) {

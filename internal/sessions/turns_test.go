@@ -21,7 +21,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// echo says what it was told, and how much of the conversation it was given.
+// echo says its prompt, and how long its history is.
 func echo(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 	var said []string
 	for _, message := range t.Prompt.History {
@@ -283,7 +283,7 @@ func TestKeptOpenAfterALimit(t *testing.T) {
 	w.close(id)
 }
 
-// An error of our own agent ends the turn alone, too: what was said before is not lost with it, nor is the next prompt.
+// An error of our own agent ends only the turn, too: neither the earlier messages nor the next prompt are lost.
 func TestKeptOpenAfterAnError(t *testing.T) {
 	for name, first := range map[string]sessionstest.Script{
 		"an error": func(context.Context, *sessionstest.Turn) (domain.StopReason, error) {
@@ -454,7 +454,7 @@ func TestAgentThatExitsWhileIdleIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// TestAgentLog: an agent that takes its session up is told what the log has of it, by whichever executions it was led.
+// TestAgentLog: an agent that loads its session gets the session's log, of all executions that it had.
 func TestAgentLog(t *testing.T) {
 	external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}
 	w := newWorld(t, storetest.SQLite(t), nil, externally(external))
@@ -537,7 +537,8 @@ type slowToLeave struct {
 
 func (a slowToLeave) Close() error { <-a.leave; return a.Agent.Close() }
 
-// TestResumeFromAnAgentThatIsLeaving: whoever has seen the end may go on with the session, though its process is still there.
+// TestResumeFromAnAgentThatIsLeaving: after the end of an execution its session may be continued, though its process is still
+// there.
 func TestResumeFromAnAgentThatIsLeaving(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		external := &sessionstest.External{Script: echo, Opened: make(chan domain.Opening, 10)}

@@ -15,7 +15,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// What becomes of a call of our own agent that was running when its server stopped.
+// The outcome of a call of our own agent that was running when its server stopped.
 
 // printing is a call that prints, and whose server dies before it ends.
 func printing(call domain.ToolCall, starts *atomic.Int32) sessionstest.Script {

@@ -1,4 +1,4 @@
-// Package sessionstest has the scripted agent, the main double of the tests: it says, asks and waits as it is told.
+// Package sessionstest has the scripted agent, the main double of the tests: it says, asks and waits as its script says.
 package sessionstest
 
 import (
@@ -15,7 +15,7 @@ import (
 // Script is one turn of an agent.
 type Script func(ctx context.Context, t *Turn) (domain.StopReason, error)
 
-// Turn is what a script works with. Its methods return the error that ends the turn.
+// Turn is the argument of a script. Its methods return the error that ends the turn.
 type Turn struct {
 	Host   domain.Host
 	Prompt domain.Prompt
@@ -31,7 +31,7 @@ type Agent struct {
 
 var _ domain.Agent = (*Agent)(nil)
 
-// Introduction says what the test wants.
+// Introduction returns the test's introduction.
 func (a *Agent) Introduction() domain.Introduction { return a.Intro }
 
 // Prompt plays the script.
@@ -60,7 +60,7 @@ type External struct {
 	Opened  chan domain.Opening
 }
 
-// Open opens the agent; every opening is told.
+// Open opens the agent; every opening is put into Opened.
 func (e *External) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
 	e.Opened <- opening
 	if opening.AgentSession != "" && e.Refuses != nil {
@@ -175,7 +175,7 @@ func (AnyTool) Describe(_ domain.Request, tool string, arguments json.RawMessage
 	return call, nil
 }
 
-// Give announces a call that the client runs, and waits for what comes of it.
+// Give announces a call that the client runs, and waits for its output.
 func (t *Turn) Give(message string, call domain.ToolCall) (output string, err error) {
 	if err := t.Want(message, call); err != nil {
 		return "", err
