@@ -13,7 +13,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// hoarder is a store that removes nothing of what is deleted: the server dies before it comes to that.
+// hoarder is a store that removes no row: the server dies before that.
 type hoarder struct {
 	*store.Store
 	asked chan struct{} // closes when it was to remove something

@@ -145,8 +145,8 @@ func holds(t *testing.T, path, want string) {
 	}
 }
 
-// TestADenyRuleHoldsForCommands: what a rule denies is not reached by a command that runs without a question, however it tries. Where
-// nothing can be mounted, the command asks.
+// TestADenyRuleHoldsForCommands: a command that runs without a question does not reach a denied path, however it tries. If nothing
+// can be mounted, the command asks.
 func TestADenyRuleHoldsForCommands(t *testing.T) {
 	for _, mode := range []sandbox.Mode{sandbox.ModeBubblewrap, sandbox.ModeNamespaces} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -243,8 +243,8 @@ func TestWithoutIsolationADenyRuleAsks(t *testing.T) {
 	}
 }
 
-// TestNothingDeniedIsEverReached: for rules and lines that nobody thought of, a command that runs without a question changes nothing that
-// a rule denies, and reads nothing of what it denies to readers.
+// TestNothingDeniedIsEverReached: for random rules and lines, a command that runs without a question changes no denied file, and
+// reads none that is denied to readers.
 func TestNothingDeniedIsEverReached(t *testing.T) {
 	const tries = 100
 	seed := rand.Uint64()

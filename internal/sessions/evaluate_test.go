@@ -156,7 +156,7 @@ func foretold(j approvals.Judgement) string {
 }
 
 // TestADryRunSaysWhatHappens: for calls by names and by links, under rules about the folders that the links lead to, a dry run
-// says what a session then does, with the reason, the rule and what could be remembered.
+// predicts the session: the reason, the rule and the options to remember.
 func TestADryRunSaysWhatHappens(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.Patch{}, tools.List{}, tools.Search{})}

@@ -14,8 +14,8 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// A replica lost its lease, and its agent does not return. What others have driven meanwhile, and released, it must not acquire again and again
-// only to give it back: nobody else would get it. When the agent has returned it may.
+// A replica lost its lease, and its agent does not return. It must not acquire and release again and again the executions that
+// others have driven and released meanwhile: nobody else would get them. When the agent has returned it may.
 func TestWhatIsStillLeavingIsForOthers(t *testing.T) {
 	h := &hooked{Store: storetest.Open(t, store.Config{DatabaseURL: storetest.Migrated(t)}), shared: true}
 	var cut atomic.Bool

@@ -572,7 +572,7 @@ func TestAnErrorOfTheAgentEndsTheTurnAlone(t *testing.T) {
 	}
 }
 
-// A prompt that was taken in has its turn also after one that failed, and the process that broke down is closed first.
+// A prompt that was accepted has its turn also after one that failed, and the process that broke down is closed first.
 func TestPromptsAfterATurnThatFailed(t *testing.T) {
 	fail := make(chan struct{})
 	var turns atomic.Int32

@@ -13,9 +13,9 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// What a replica lets go of as it ends is gone on with at once: the other one is rung for, and does not wait until it looks
-// the next time.
-func TestDrainHandsOverAtOnce(t *testing.T) {
+// A replica that ends releases its executions, and another one continues them at once: it is notified, and does not wait for its
+// next look.
+func TestDrainHandsOffAtOnce(t *testing.T) {
 	replicas := storetest.PostgresReplicas(t, 2)
 	release := make(chan struct{})
 	seldom := func(c *dispatch.Config) { c.LookEvery = time.Hour }

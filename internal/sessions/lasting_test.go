@@ -306,8 +306,8 @@ func (u updated) Describe(request domain.Request, tool string, arguments json.Ra
 	return call, err
 }
 
-// TestNoYesToAnOlderVersion: whoever says yes to a call whose tool has changed since is told so at once, and the call is put to
-// them anew. A yes that was taken would be judged again, and might end as a refusal.
+// TestNoYesToAnOlderVersion: a yes to a call whose tool has changed since is refused at once, and the call is asked about anew. A
+// yes that was accepted would be judged again, and might end as a refusal.
 func TestNoYesToAnOlderVersion(t *testing.T) {
 	for name, change := range map[string]func(*dispatch.Config){"live": func(*dispatch.Config) {}, "parked": parks} {
 		t.Run(name, func(t *testing.T) {
@@ -354,8 +354,8 @@ func TestNoToAnOlderVersion(t *testing.T) {
 	}
 }
 
-// TestAnApprovalIsOfOneVersion: what a person approved is what the tool did before the server was updated. Their yes was taken by a
-// server that was not updated yet.
+// TestAnApprovalIsOfOneVersion: a person approves the tool of one release. The yes was accepted by a server that was not updated
+// yet.
 func TestAnApprovalIsOfOneVersion(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		var runs atomic.Int32

@@ -49,8 +49,8 @@ func requested(n int) domain.ToolCallRequested {
 	return domain.ToolCallRequested{ToolCallID: fmt.Sprint("c", n), MessageID: "m", Tool: "t", Class: domain.ClassRead, Arguments: json.RawMessage(`{}`)}
 }
 
-// A log has a length that nothing gets around: neither text, nor what a command prints, nor notifications of an external agent, nor calls
-// that are never ended. What is open is closed within it, and the end is in it.
+// A log has a maximal length, whatever is written: texts, the output of commands, notifications of an external agent, and calls
+// that are never ended. Everything open is closed within it, and the end is in it.
 func TestALogHasALength(t *testing.T) {
 	for name, script := range map[string]sessionstest.Script{
 		"text in pieces": func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {

@@ -13,8 +13,8 @@ import (
 	"signoff/internal/store"
 )
 
-// asTheLogTells has every session of a server held against its log after each of its commits: what it knows of itself is what another
-// server would read there. What was read before is not read again, since logs get long.
+// asTheLogTells compares every session of a server with its log after each of its commits: the session must know exactly as much
+// of itself as another server would read there. Each event is read once, since logs get long.
 func asTheLogTells(t testing.TB, s *store.Store) func(*dispatch.Config) {
 	type reader struct {
 		seq      int64

@@ -19,8 +19,8 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// resuming is a script that behaves like the internal agent after a restart: it goes on with the calls that the
-// history leaves open, and says in the end what it was given.
+// resuming is a script that behaves like the internal agent after a restart: it continues the calls that the history leaves open,
+// and says its prompt in the end.
 func resuming(starts *atomic.Int32) sessionstest.Script {
 	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		call := sessionstest.Bash("c1", "ls")
@@ -253,7 +253,7 @@ func TestCancelSurvivesAKill(t *testing.T) {
 	}
 }
 
-// long is a store whose logs go on, behind what is in them, with what a call has printed: more of it than a server may hold.
+// long is a store whose logs continue after their real end with the output of a call: more of it than a server may hold.
 type long struct {
 	*store.Store
 	real   int64 // the length of the log
@@ -287,9 +287,9 @@ func (l *long) Events(ctx context.Context, id domain.ExecutionID, after int64, l
 	return page, nil
 }
 
-// Who takes an execution up reads its log page by page and holds none of them: not 120 MB of what a call has printed, of which a session
-// needs to know how much it was.
-func TestTakingUpALongLogHoldsLittle(t *testing.T) {
+// A recovery reads the log page by page and holds none of its pages: not the 120 MB of output, of which a session only needs the
+// length.
+func TestRecoveringALongLogHoldsLittle(t *testing.T) {
 	s := storetest.SQLite(t)
 	first := newWorld(t, s, stuck[domain.StatusStreaming])
 	id := first.start()

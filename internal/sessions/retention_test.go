@@ -15,7 +15,7 @@ import (
 	"signoff/internal/store/storetest"
 )
 
-// What has ended long enough ago is gone with its events; who follows it is told, and so is the audit.
+// An execution that ended long enough ago is deleted with its events; its followers are notified, and the audit has a record.
 func TestRetention(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		release := make(chan struct{})

@@ -31,8 +31,8 @@ func printing(call domain.ToolCall, starts *atomic.Int32) sessionstest.Script {
 	}
 }
 
-// again is what the internal agent does after a restart: it comes back to the call that the history leaves open, and says in the end
-// what it was told of it.
+// again does the same as the internal agent after a restart: it asks again for the call that the history leaves open, and says the
+// answer in the end.
 func again(starts *atomic.Int32) sessionstest.Script {
 	return func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
 		history := t.Prompt.History
