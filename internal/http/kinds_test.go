@@ -2,7 +2,6 @@ package http
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,11 +29,6 @@ func aGeneration(prompt string, more ...string) string {
 }
 
 const aTool = `{"name":"insert_blocks","description":"Inserts blocks.","schema":{"type":"object"}}`
-
-// clientTools is a request with tools that the client runs.
-func clientTools(tools ...string) string {
-	return `{` + valid + `,"clientTools":[` + strings.Join(tools, ",") + `]}`
-}
 
 // TestEditedArgumentsMustFitTheClientsTool, by the schema that the request declared: nobody looks at them after the decider.
 func TestEditedArgumentsMustFitTheClientsTool(t *testing.T) {
