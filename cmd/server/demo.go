@@ -128,8 +128,7 @@ func (w *walk) execution(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w.std.out, "\n\n%s\n", indent(end.Output.Text))
-	fmt.Fprint(w.std.out, "Where to go next:\n  make run            a server of your own; it prints the three curls\n"+
+	fmt.Fprint(w.std.out, "\n\nWhere to go next:\n  make run            a server of your own; it prints the three curls\n"+
 		"  README.md           a real model in one line of configuration\n  docs/               configuration, states, the API's document is api/openapi.yaml\n")
 	if end.Status != domain.StatusCompleted && !w.browses { // the console can do more than approve and deny
 		return errors.New("the demo's execution did not complete")
