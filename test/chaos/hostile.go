@@ -191,18 +191,13 @@ func (w *world) attack(v attack, d *dice, killed *atomic.Bool) {
 	w.outcome(k, v, attacksEndWithin, through)
 }
 
-// interruptedBy is the cause where it ends as interrupted.
-func (v attack) interruptedBy() domain.InterruptCause {
-	if v.agent != nil {
-		return domain.CauseProcessGone
-	}
-	return domain.CauseProvider
-}
-
 // outcome waits for the end and looks whether it is the right one. For one that goes through the death of the server a cancel may take
 // some time, and an agent may be interrupted, or behave well when it is asked to continue.
 func (w *world) outcome(k *walker, v attack, within time.Duration, through bool) {
-	begun, status := time.Now(), domain.Status("")
+	begun, status, cause := time.Now(), domain.Status(""), domain.CauseProvider
+	if v.agent != nil {
+		cause = domain.CauseProcessGone
+	}
 	for status == "" && time.Since(begun) < attacksEndWithin && k.ctx.Err() == nil {
 		a := w.insist(k.ctx, k.dice, http.MethodGet, k.own(""), nil)
 		var e struct {
@@ -216,7 +211,7 @@ func (w *world) outcome(k *walker, v attack, within time.Duration, through bool)
 			status = e.Status
 			w.run.expect(status != domain.StatusFailed || e.Output != nil && e.Output.Error != nil && e.Output.Error.Code != "" &&
 				e.Output.Error.Code != string(domain.CodeInternal), "%s: %s failed without saying why: %s", w.name, v.name, a)
-			w.run.expect(status != domain.StatusInterrupted || e.Cause == v.interruptedBy(), "%s: %s is interrupted for another cause: %s", w.name, v.name, a)
+			w.run.expect(status != domain.StatusInterrupted || e.Cause == cause, "%s: %s is interrupted for another cause: %s", w.name, v.name, a)
 		}
 		rest(k.ctx, 50*time.Millisecond)
 	}

@@ -248,14 +248,6 @@ func (t *track) follow() {
 	}
 }
 
-// thinking is how long a person takes. One in eight takes so long that servers die meanwhile.
-func (d *dice) thinking() time.Duration {
-	if d.below(8) == 0 {
-		return d.between(time.Second, 3*time.Second)
-	}
-	return d.between(0, 100*time.Millisecond)
-}
-
 // rest sleeps for a client, and less where the world is over.
 func rest(ctx context.Context, d time.Duration) {
 	select {
@@ -299,7 +291,11 @@ func crowd(t *track, asked question) {
 	for range people {
 		d := t.dice.own()
 		all.Go(func() {
-			rest(t.load.ctx, d.thinking())
+			thinking := d.between(0, 100*time.Millisecond)
+			if d.below(8) == 0 { // one person in eight takes so long that servers die meanwhile
+				thinking = d.between(time.Second, 3*time.Second)
+			}
+			rest(t.load.ctx, thinking)
 			t.decide(d, asked, choice(d, asked))
 		})
 	}

@@ -40,14 +40,6 @@ func (m *model) goAway(o outage) {
 // noticed reports whether a request has been turned away.
 func (m *model) noticed() bool { return m.away.Load().turnedAway.Load() > 0 }
 
-// comeBack ends the outage, and returns how many requests it has turned away.
-func (m *model) comeBack() int { return int(m.away.Swap(nil).turnedAway.Load()) }
-
-func (m *model) close() {
-	m.server.CloseClientConnections()
-	m.server.Close()
-}
-
 type message = harness.Message
 
 func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {

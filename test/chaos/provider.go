@@ -44,7 +44,7 @@ func (r *run) absences(s setup, from, to int) {
 		w.any(d).restart()
 		r.sleep(time.Until(back))
 		r.await(time.Minute, w.model.noticed) // on a busy machine nobody may have asked in five seconds, and the cycle would prove nothing
-		turnedAway := w.model.comeBack()
+		turnedAway := int(w.model.away.Swap(nil).turnedAway.Load())
 		r.count("requests turned away: "+string(o.how), turnedAway)
 		r.expect(turnedAway > 0, "%s: nobody has noticed that the provider was away for %s", w.name, o.lasts)
 		r.cycled()

@@ -129,7 +129,8 @@ func (w *world) close() {
 		s.stop()
 		givenPorts.Delete(s.port)
 	}
-	w.model.close()
+	w.model.server.CloseClientConnections()
+	w.model.server.Close()
 	w.run.mu.Lock()
 	defer w.run.mu.Unlock()
 	w.run.worlds = slices.DeleteFunc(w.run.worlds, func(one *world) bool { return one == w })
