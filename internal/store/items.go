@@ -19,7 +19,7 @@ func (s *Store) ItemFold(ctx context.Context, id domain.ExecutionID) (domain.Ite
 	}, `select version, seq, items, state from item_folds where execution_id = $1`, text(string(id)))
 }
 
-// ItemRows returns the rows with places from from on and below to. It ends before the row with which their states would exceed bytes, but not before
+// ItemRows returns the rows whose places lie in [from, to). It ends before the row with which their states would exceed bytes, but not before
 // the first one.
 func (s *Store) ItemRows(ctx context.Context, id domain.ExecutionID, from, to int64, bytes int) ([]domain.ItemRow, error) {
 	if from >= to {
