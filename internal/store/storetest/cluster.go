@@ -39,8 +39,8 @@ type cluster struct {
 	copiesFiles bool // knows `strategy file_copy`, and is quick at it
 }
 
-// startCluster sweeps what killed runs left, then makes and starts a cluster.
-func startCluster() (_ *cluster, err error) {
+// startCluster removes what killed runs left, then makes and starts a cluster in the first of the folders that can be used.
+func startCluster(roots []string) (_ *cluster, err error) {
 	bin, err := binaries.Find(os.Stderr)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func startCluster() (_ *cluster, err error) {
 			err = errors.Join(err, c.stop())
 		}
 	}()
-	if err := c.makeFolder(as); err != nil {
+	if err := c.makeFolder(as, roots); err != nil {
 		return nil, err
 	}
 	pg := postgres{bin: bin, as: as, home: c.home()}
@@ -69,7 +69,7 @@ func startCluster() (_ *cluster, err error) {
 	if err := c.startWatchdog(pg); err != nil {
 		return nil, err
 	}
-	fsync := os.Getenv("SIGNOFF_TEST_POSTGRES_FSYNC") == "on"
+	fsync := fsyncWanted()
 	port, err := pg.start(fsync)
 	if err != nil {
 		return nil, err
@@ -106,9 +106,9 @@ func (c *cluster) stop() error {
 func (c *cluster) home() string { return filepath.Join(c.folder, "pg") }
 
 // makeFolder makes the folder of the cluster where the user that Postgres runs as can reach it.
-func (c *cluster) makeFolder(as *syscall.Credential) error {
+func (c *cluster) makeFolder(as *syscall.Credential, roots []string) error {
 	var refused []string
-	for _, root := range roots() {
+	for _, root := range roots {
 		if as != nil && !passable(root) {
 			refused = append(refused, root)
 			continue
@@ -173,9 +173,30 @@ func (c *cluster) startWatchdog(pg postgres) error {
 	return nil
 }
 
-// roots are the folders that clusters are made in, best first. They do not depend on the caller's habits, or the
-// sweep would look elsewhere than the killed run wrote: TMPDIR comes last, and is often closed to other users.
-func roots() []string {
+// fsyncWanted says whether the cluster of the tests is to flush to disk.
+func fsyncWanted() bool { return os.Getenv("SIGNOFF_TEST_POSTGRES_FSYNC") == "on" }
+
+// memory is a folder on no disk. A database is three hundred files: to copy and remove them on a disk took more processor time than most
+// tests do with them.
+const memory = "/dev/shm"
+
+// roomInMemory says whether databases of tests have room there.
+func roomInMemory() bool {
+	var space syscall.Statfs_t
+	return syscall.Statfs(memory, &space) == nil && space.Bavail*uint64(space.Bsize) >= 1<<30
+}
+
+// fastest are the folders for a cluster of which nobody expects that it outlives the machine.
+func fastest() []string {
+	if fsyncWanted() || !roomInMemory() {
+		return disks()
+	}
+	return append([]string{memory}, disks()...)
+}
+
+// disks are the folders that clusters are made in, best first. They do not depend on the caller's habits, or the
+// next run would look elsewhere for what a killed one left: TMPDIR comes last, and is often closed to other users.
+func disks() []string {
 	list := []string{"/var/tmp", "/tmp"}
 	if dir := os.TempDir(); dir != list[0] && dir != list[1] {
 		list = append(list, dir)
@@ -205,7 +226,7 @@ func passable(folder string) bool {
 // removeLeftovers ends the clusters that this code started in processes of this user that are gone. What it cannot remove
 // now, the next sweep will.
 func removeLeftovers() {
-	for _, root := range roots() {
+	for _, root := range append(disks(), memory) {
 		folders, _ := filepath.Glob(filepath.Join(root, folderPattern))
 		for _, folder := range folders {
 			removeLeftover(folder)
@@ -419,6 +440,9 @@ func (p postgres) startAt(port int, fsync bool) error {
 	if !fsync {
 		// Safe against any death of a process, not against that of the machine.
 		settings = append(settings, "fsync=off", "full_page_writes=off")
+	}
+	if strings.HasPrefix(p.home, memory) {
+		settings = append(settings, "max_wal_size=128MB") // memory is not for a journal that nobody replays
 	}
 	options := "-p " + strconv.Itoa(port)
 	for _, s := range settings {

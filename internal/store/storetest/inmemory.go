@@ -14,12 +14,10 @@ import (
 // the private cluster, what lies there outlives any death of a process, and not that of the machine.
 func InMemory(tb testing.TB) string {
 	tb.Helper()
-	const memory, room = "/dev/shm", 1 << 30
-	var space syscall.Statfs_t
-	if syscall.Statfs(memory, &space) != nil || space.Bavail*uint64(space.Bsize) < room {
+	if !roomInMemory() {
 		return tb.TempDir()
 	}
-	removeLeftoversInMemory(memory)
+	removeLeftoversInMemory()
 	folder, err := os.MkdirTemp(memory, folderOf(os.Getpid())+"*") //nolint:usetesting // TempDir is wherever TMPDIR says
 	if err != nil {
 		return tb.TempDir()
@@ -53,7 +51,7 @@ func folderOf(pid int) string { return fmt.Sprintf("signoff-test-%d-", pid) }
 var removingLeftovers sync.Once
 
 // removeLeftoversInMemory removes, once in a process, what killed tests have left: memory is not given back by waiting.
-func removeLeftoversInMemory(memory string) {
+func removeLeftoversInMemory() {
 	removingLeftovers.Do(func() {
 		left, _ := filepath.Glob(filepath.Join(memory, "signoff-test-*"))
 		for _, folder := range left {

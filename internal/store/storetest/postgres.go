@@ -19,7 +19,8 @@
 //	SIGNOFF_TEST_DATABASE_URL   a server to use; its role needs CREATEDB
 //	PG_BIN                      the folder with initdb, pg_ctl and postgres, before any other place
 //	SIGNOFF_TEST_POSTGRES_FSYNC "on" makes the private cluster flush to disk as a production server does;
-//	                            off by default, for the cluster lives as long as one test binary
+//	                            off by default, for the cluster lives as long as one test binary, and in memory
+//	                            where there is room
 package storetest
 
 import (
@@ -130,7 +131,7 @@ func newServer() (*server, error) {
 		}
 		return &server{admin: admin}, nil
 	}
-	c, err := startCluster()
+	c, err := startCluster(fastest())
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 
 // helper is a test run that gets killed: it starts a cluster, says where, and never ends by itself.
 func helper() {
-	c, err := startCluster()
+	c, err := startCluster(fastest())
 	if err != nil {
 		fmt.Println("error:", err)
 		os.Exit(1)
@@ -75,7 +75,7 @@ func killedRun(t *testing.T, withWatchdog bool) (folder string) {
 
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
-	c, err := startCluster()
+	c, err := startCluster(fastest())
 	if err != nil {
 		t.Fatal(err)
 	}

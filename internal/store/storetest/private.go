@@ -31,9 +31,9 @@ const (
 	Killed    Shutdown = "kill -9"   // of the postmaster; its children find out and leave
 )
 
-// NewCluster starts a cluster. With fsync it writes to disk as a production server does.
+// NewCluster starts a cluster on a disk. With fsync it writes to disk as a production server does.
 func NewCluster(fsync bool) (*Cluster, error) {
-	c, err := startCluster()
+	c, err := startCluster(disks())
 	if err != nil {
 		return nil, err
 	}
