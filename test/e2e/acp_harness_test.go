@@ -105,7 +105,9 @@ func alive(listed []harness.Proc) (found []harness.Proc) {
 
 // soon asks until nothing is found, and returns what is still found after the patience.
 func soon[T any](find func() []T) (found []T) {
-	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	pause := 10 * time.Millisecond
+	for deadline := time.Now().Add(patience); ; time.Sleep(pause) {
+		pause = min(pause*3/2, 400*time.Millisecond) // a look reads of every process of the machine
 		if found = find(); len(found) == 0 || time.Now().After(deadline) {
 			return found
 		}

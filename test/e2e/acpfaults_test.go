@@ -208,15 +208,13 @@ var deafness = map[string]fault{
 
 // TestAgentFaults has all of them happen at once on one server, and then the loud ones, one after the other.
 func TestAgentFaults(t *testing.T) {
-	onBoth(t, func(t *testing.T, e engine) {
-		h := openHouse(t, e, entries(joined(faults, floods)))
-		h.warm(t)
-		before := h.take(t)
-		h.within(t, before, func() { t.Run("at once", h.suffer) })
-		for _, name := range slices.Sorted(maps.Keys(floods)) {
-			h.within(t, h.take(t), func() { t.Run(name, func(t *testing.T) { floods[name].run(h.visit(t, name)) }) })
-		}
-	})
+	h := openHouse(t, engine{}, entries(joined(faults, floods)))
+	h.warm(t)
+	before := h.take(t)
+	h.within(t, before, func() { t.Run("at once", h.suffer) })
+	for _, name := range slices.Sorted(maps.Keys(floods)) {
+		h.within(t, h.take(t), func() { t.Run(name, func(t *testing.T) { floods[name].run(h.visit(t, name)) }) })
+	}
 }
 
 // entries are the agents of the faults in the registry.
@@ -273,24 +271,22 @@ var floods = map[string]fault{
 // TestAnswerBeforeTheEnd: an agent that ends right behind its answer has answered, every time.
 func TestAnswerBeforeTheEnd(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
-		h := openHouse(t, e, map[string]object{"scripted": {}})
-		v := h.visit(t, "scripted")
-		places := make(chan struct{}, 4)
-		var running sync.WaitGroup
-		for i := range 50 { // on each engine
-			places <- struct{}{}
-			said := fmt.Sprintf("last words %d", i)
-			id := v.start("say "+said, fmt.Sprintf("answerexit %d", i%2))
-			running.Go(func() {
-				defer func() { <-places }()
-				if end, _ := v.ending(id); end.Status != "completed" || end.Output.Text != said {
-					t.Errorf("%d ended as %s: %+v", i, end.Status, end.Output)
-				}
-			})
-		}
-		running.Wait()
-	})
+	h := openHouse(t, engine{}, map[string]object{"scripted": {}})
+	v := h.visit(t, "scripted")
+	places := make(chan struct{}, 4)
+	var running sync.WaitGroup
+	for i := range 50 {
+		places <- struct{}{}
+		said := fmt.Sprintf("last words %d", i)
+		id := v.start("say "+said, fmt.Sprintf("answerexit %d", i%2))
+		running.Go(func() {
+			defer func() { <-places }()
+			if end, _ := v.ending(id); end.Status != "completed" || end.Output.Text != said {
+				t.Errorf("%d ended as %s: %+v", i, end.Status, end.Output)
+			}
+		})
+	}
+	running.Wait()
 }
 
 // mischief is what agents are in the middle of when their server is killed: an agent of the registry and its prompt. All say that they are,
@@ -314,12 +310,9 @@ var mischief = []struct {
 // soon; and the executions are there when it comes back.
 func TestServerIsKilled(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
-		h := openHouse(t, e, mischiefs())
-		visits := h.begin(t)
-		h.restart(h.server.kill)
-		settled(visits)
-	})
+	h := newHouse(t, engine{url: postgres(t)}, mischiefs())
+	h.start()
+	h.isKilled(t)
 }
 
 // TestServerIsKilledAsUser is the same for a server that an ordinary user runs: it has other ways to keep hold of its
@@ -333,6 +326,10 @@ func TestServerIsKilledAsUser(t *testing.T) {
 	h := newHouse(t, engine{}, mischiefs())
 	h.give(nobody)
 	h.startAs(nobody)
+	h.isKilled(t)
+}
+
+func (h *house) isKilled(t *testing.T) {
 	visits := h.begin(t)
 	h.restart(h.server.kill)
 	settled(visits)

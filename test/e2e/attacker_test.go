@@ -440,7 +440,8 @@ func masks(times int) func(*raid) {
 	}
 }
 
-// TestObedientAttacker plays the table.
+// TestObedientAttacker plays the table. What an attack gets hold of is decided before anything is stored, so Postgres is given only the
+// attacks on secrets, which its tables are looked through for.
 func TestObedientAttacker(t *testing.T) {
 	t.Parallel()
 	if len(attacks) < 40 {
@@ -451,6 +452,9 @@ func TestObedientAttacker(t *testing.T) {
 		begun := time.Now()
 		t.Run("attacks", func(t *testing.T) {
 			for name, attack := range attacks {
+				if e.url != "" && !strings.HasPrefix(name, "secret ") {
+					continue
+				}
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					d.play(t, name, attack)

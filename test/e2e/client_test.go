@@ -233,7 +233,7 @@ func (c client) patiently(patience time.Duration, what string, holds func() bool
 		if time.Now().After(deadline) {
 			c.t.Fatalf("it does not come to %s", what)
 		}
-		pause = min(pause*3/2, 50*time.Millisecond) // many wait at once, on two cores
+		pause = min(pause*3/2, 400*time.Millisecond) // a hundred wait at once, and each look costs the server what it could do in that time
 	}
 }
 
