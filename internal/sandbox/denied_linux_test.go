@@ -111,7 +111,7 @@ func denied(t *testing.T, own string) string {
 
 // TestDeniedIsNotWritten: whatever a command does, a folder that it must not write stays as it is, and so does one that it must not read.
 func TestDeniedIsNotWritten(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		for _, hidden := range []bool{false, true} {
 			for name, after := range evade(t, s, true, hidden) {
 				t.Errorf("%s (hidden: %v): %s", name, hidden, after)
@@ -133,7 +133,7 @@ func TestEvasionsWork(t *testing.T) {
 
 // TestHiddenIsNotRead: what is denied to readers shows by no name.
 func TestHiddenIsNotRead(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := secretive(t)
 		script := `cat a/secret/n sl/n file up/secret/n; ln -s a/secret mine; cat mine/*; ls -RA a sl/; grep -r canary .; cp -r a copy; cat copy/secret/n
 			mv a b; cat b/secret/n; tar c . | grep -a canary; cat < a/secret/n; ln a/secret/n hard; cat hard; cat /proc/self/root$PWD/a/secret/n`
@@ -152,7 +152,7 @@ func TestHiddenIsNotRead(t *testing.T) {
 
 // TestDeniedAroundTheWorkspace: a rule about all of the workspace lets commands look, and one about the system hides that.
 func TestDeniedAroundTheWorkspace(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := secretive(t)
 		before := contents(t, dir)
 		for _, path := range []string{dir, filepath.Dir(dir), "/"} {
@@ -177,7 +177,7 @@ func TestDeniedAroundTheWorkspace(t *testing.T) {
 
 // TestWhatCannotBeKept: where nothing can be mounted, somebody is asked; and a command that was not asked about does not begin.
 func TestWhatCannotBeKept(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := secretive(t)
 		elsewhere := folder(t)
 		must(t, os.Symlink(filepath.Join(dir, "a"), filepath.Join(elsewhere, "in")))
@@ -249,7 +249,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 
 // TestAGuardThatIsMissing: between the look at the workspace and the mounts another command may exchange folders. Then nothing runs.
 func TestAGuardThatIsMissing(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		for _, as := range []guardKind{readOnly, hidden} {
 			dir := secretive(t)
 			p, err := s.plan(domain.Command{Argv: []string{"touch", "begun"}, Dir: dir})

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -37,29 +39,8 @@ type attempt struct {
 	hosts  []string // granted
 }
 
+// escapes are made in a workspace of their own each: they leave something in it, or processes.
 var escapes = []attempt{
-	// Writing to files outside.
-	{name: "write outside", script: `echo bad > $OUT/file; echo bad > $OUT/new; rm -rf $OUT`},
-	{name: "write by ..", script: `echo bad > $PWD/../new; echo bad > ../../new; mkdir ../twin`},
-	{name: "write to a home", script: `mkdir -p ~root /home/x; for h in ~root /home/* $OUT; do : >> $h/.bashrc && echo ESCAPED; mkdir -p $h/.ssh; : >> $h/.ssh/authorized_keys; done`},
-	{name: "write to /etc", script: `: >> /etc/passwd && echo ESCAPED; : >> /etc/hosts && echo ESCAPED; : >> /etc/ld.so.preload && echo ESCAPED; echo bad > /etc/cron.d/PLANTED; ln /etc/passwd /etc/PLANTED`},
-	{name: "write to the system", script: `echo bad > /PLANTED; echo bad > /usr/PLANTED; echo bad > /usr/bin/PLANTED; echo bad > /lib/PLANTED`},
-	{name: "write to /run, /var and /dev", script: `for d in /run /var /var/tmp /var/spool/cron /dev /dev/shm /tmp /opt /srv; do echo bad > $d/PLANTED; done`},
-	{name: "write by /proc/1/root", script: `echo bad > /proc/1/root$OUT/file; echo bad > /proc/1/root/etc/PLANTED; echo bad > /proc/1/cwd/PLANTED`},
-	{name: "write by /proc/self/root", script: `echo bad > /proc/self/root$OUT/file; echo bad > /proc/self/root/etc/PLANTED; echo bad > /proc/$SERVER/root$OUT/file`},
-	{name: "append to what is being run", script: `for e in /proc/[0-9]*/exe; do : >> $e && echo ESCAPED; done; : >> /bin/sh && echo ESCAPED`},
-
-	// Reading files outside.
-	{name: "read outside", script: `cat $OUT/file $OUT/.ssh/id_ed25519; find / -name id_ed25519 -exec cat {} + 2>&1; ls $OUT && echo ESCAPED`},
-	{name: "read ~/.ssh and other homes", script: `ls -A ~root/.ssh ~root /home/* && echo ESCAPED; cat $OUT/.ssh/*`},
-	{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED; ls /opt /srv /home /var/lib /var/log /root | grep . && echo ESCAPED`},
-	{name: "read by /proc", script: `cat /proc/$VICTIM/environ /proc/$VICTIM/root$OUT/file /proc/$VICTIM/cwd/file /proc/*/environ /proc/*/cwd/file`},
-	{name: "read by PID 1", script: `cat /proc/1/root$OUT/file /proc/1/environ /proc/1/cwd/file; cat /proc/1/fd/*; cat /proc/1/root/etc/shadow && echo ESCAPED`},
-	{name: "read the kernel's memory", script: `head -c 1 /proc/kcore | grep -q . && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED; head -c 1 /dev/kmsg && echo ESCAPED`},
-	{name: "read disks", script: `for d in /dev/sd* /dev/vd* /dev/nvme* /dev/loop*; do head -c 1 $d && echo ESCAPED; done`},
-	{name: "see other processes", script: `ls -d /proc/$VICTIM /proc/$SERVER && echo ESCAPED; cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -e '[-]test[.]' && echo ESCAPED`},
-	{name: "inherited descriptors", script: `for f in /proc/self/fd/*; do case ${f##*/} in [0-2]) ;; *) cat <&${f##*/}; echo bad >&${f##*/};; esac; done 2>&1; cat /proc/*/fd/[3-9]*`},
-
 	// Links.
 	{name: "a link that leads outside", script: `echo bad > link-to-file; echo bad > link-to-folder/new; echo bad > link-to-folder/file; cat link-to-file link-to-folder/.ssh/*`},
 	{name: "a new link that leads outside", script: `ln -s $OUT/file a; ln -s $OUT b; ln -s / c; echo bad > a; echo bad > b/new; echo bad > c$OUT/file; cat a b/file c$OUT/file`},
@@ -92,47 +73,78 @@ var escapes = []attempt{
 	// Other processes.
 	{name: "signals", script: `kill -9 $VICTIM; kill -9 -$VICTIM; kill -TERM $SERVER; kill -0 $SERVER && echo ESCAPED; true`},
 	{name: "signals to PID 1", script: `kill -TERM 1; kill -STOP 1; kill -9 1; kill -CONT 1; true`},
-	{name: "ptrace", script: `./attack __attack trace $VICTIM; ./attack __attack trace $SERVER; ./attack __attack trace 1`},
-	{name: "memory of another process", script: `./attack __attack peek $VICTIM; ./attack __attack peek 1; head -c 1 /proc/1/mem && echo ESCAPED; echo bad > /proc/1/mem && echo ESCAPED`},
-	{name: "descriptors of another process", script: `./attack __attack steal $VICTIM; ./attack __attack steal $SERVER; ./attack __attack steal 1`},
-	{name: "priority and OOM score", script: `renice -n -5 $$ && echo ESCAPED; echo -1000 > /proc/self/oom_score_adj && echo ESCAPED; echo -1000 > /proc/1/oom_score_adj && echo ESCAPED`},
 	{name: "setsid and double fork", script: `setsid sleep $MARK & (setsid sh -c "sleep $MARK & exit" &); (trap '' HUP TERM; setsid nohup sleep $MARK) & sleep 0.1`},
 	{name: "the rest of a fork bomb", script: `b() { (setsid sleep $MARK &); b; }; b & sleep 0.3`},
-	{name: "typing into a terminal", script: `./attack __attack type; echo bad > /dev/tty && echo ESCAPED; echo bad > /dev/console && echo ESCAPED`},
-	{name: "shared memory", script: `./attack __attack share $SHM; ipcs -m | grep -i $(printf 0x%08x $SHM) && echo ESCAPED`},
 
 	// Network.
-	{name: "our own API", script: `bash -c "cat < /dev/tcp/${API%:*}/${API#*:}"; ./attack __attack dial tcp $API`},
-	{name: "Postgres and others on the loopback", script: `for p in 5432 6379 8080 2375 22; do bash -c ": < /dev/tcp/127.0.0.1/$p" && echo ESCAPED; done; ./attack __attack dial tcp "[::1]:5432"`},
-	{name: "a socket by its path", script: `./attack __attack dial unix $SOCKET; for s in /run/docker.sock /var/run/docker.sock /run/systemd/private /run/dbus/system_bus_socket; do ./attack __attack dial unix $s; done`},
-	{name: "an abstract socket", script: `./attack __attack dial unix $ABSTRACT; ./attack __attack dial unixgram $ABSTRACT; grep -a "${ABSTRACT#@}" /proc/net/unix && echo ESCAPED`},
-	{name: "metadata of the cloud", script: `bash -c ': < /dev/tcp/169.254.169.254/80' && echo ESCAPED; ./attack __attack dial tcp 169.254.169.254:80; ./attack __attack dial tcp "[fd00:ec2::254]:80"`},
-	{name: "the internet", script: `for a in 1.1.1.1:443 8.8.8.8:53 "[2606:4700::1111]:443"; do ./attack __attack dial tcp $a; ./attack __attack dial udp $a; done`},
-	{name: "secrets in DNS", script: `./attack __attack dial udp $DNS; getent hosts canary.example.com && echo ESCAPED; ./attack __attack dial udp 127.0.0.53:53 && true; ./attack __attack dial udp 224.0.0.251:5353`},
-	{name: "an interface of its own", script: `ip link add dummy0 type dummy && echo ESCAPED; ip addr add 10.0.0.1/8 dev lo && echo ESCAPED; ip route add default dev lo && echo ESCAPED`},
 	{name: "our own API, by the proxy", hosts: []string{"*"}, script: `for h in localhost 127.0.0.1 0.0.0.0 [::1] [::ffff:127.0.0.1] 2130706433 127.1 0x7f000001 [::] LOCALHOST. [64:ff9b::7f00:1]; do
 		./attack __attack via $h:${API#*:}; done; ./attack __attack dial tcp $API`},
 	{name: "metadata, by the proxy", hosts: []string{"*"}, script: `for h in 169.254.169.254 [::ffff:169.254.169.254] [fd00:ec2::254] 2852039166 169.254.169.254. 100.100.100.200 168.63.129.16; do ./attack __attack via $h:80; done`},
 	{name: "a host that was not granted", hosts: []string{"granted.example", "*.below.example"}, script: `for h in localhost x.localhost granted.example.localhost granted.example@localhost localhost#.below.example \
 		localhost%00.below.example xn--localhost LOCALHOST localhost. 127.0.0.1; do ./attack __attack via $h:${API#*:}; done; ./attack __attack via "$(printf 'localhost\001.below.example')":${API#*:}`},
 	{name: "the proxy's socket kept open", hosts: []string{"*"}, script: `setsid sh -c "exec 3<>/dev/null; sleep $MARK" & bash -c 'exec 3<>/dev/tcp/127.0.0.1/${HTTP_PROXY##*:}; sleep '$MARK'' & sleep 0.1`},
+}
 
-	// The isolation itself.
-	{name: "mount", script: `mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; mount --bind / /tmp && echo ESCAPED; umount /usr && echo ESCAPED; umount -l . && echo ESCAPED`},
-	{name: "user namespaces", script: `unshare -r true && echo ESCAPED; unshare -Ur mount -t tmpfs none /tmp && echo ESCAPED; unshare -m true && echo ESCAPED; nsenter -t 1 -m true && echo ESCAPED`},
-	{name: "chroot", script: `mkdir -p jail; chroot jail / && echo ESCAPED; chroot / true && echo ESCAPED; ./attack __attack chroot`},
-	{name: "device nodes", script: `mknod disk b 254 0 && echo ESCAPED; mknod mem c 1 1 && echo ESCAPED; mknod /tmp/disk b 8 0 && echo ESCAPED`},
-	{name: "other users", script: `chown 12345 . && echo ESCAPED; chgrp 12345 . && echo ESCAPED; su -c id nobody < /dev/null && echo ESCAPED; sudo -n id && echo ESCAPED`},
-	{name: "capabilities", script: `grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | grep -v 0000000000000000 && echo ESCAPED; setcap cap_sys_admin+ep attack && echo ESCAPED`},
-	{name: "setuid programs", script: `grep -vE ' (rw|ro),[^ ]*nosuid|^(proc|devpts)' /proc/self/mounts && echo ESCAPED; grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED`},
-	{name: "core_pattern", script: `: > /proc/sys/kernel/core_pattern && echo ESCAPED; : > /proc/sys/kernel/modprobe && echo ESCAPED`},
-	{name: "binfmt_misc", script: `: > /proc/sys/fs/binfmt_misc/register && echo ESCAPED`},
-	{name: "sysrq and settings of the machine", script: `: > /proc/sysrq-trigger && echo ESCAPED; : > /proc/sys/vm/drop_caches && echo ESCAPED; : > /proc/sys/kernel/hostname && echo ESCAPED; hostname x && echo ESCAPED`},
-	{name: "/sys", script: `: > /sys/kernel/uevent_helper && echo ESCAPED; ls /sys/* && echo ESCAPED; : > /sys/power/state && echo ESCAPED`},
-	{name: "release_agent of a cgroup", script: `mkdir -p /sys/fs/cgroup/x && echo ESCAPED; mkdir c; mount -t cgroup -o memory none c && echo ESCAPED; echo x > c/release_agent && rm -r c && find / -name release_agent 2>&1 | grep -v find: | grep / && echo ESCAPED`},
-	{name: "limits", script: `ulimit -n 1000000 && echo ESCAPED; ulimit -c unlimited && echo ESCAPED; ./attack __attack limit`},
-	{name: "modules and the kernel's log", script: `insmod x.ko && echo ESCAPED; modprobe dummy && echo ESCAPED; dmesg && echo ESCAPED; true`},
-	{name: "a program that lies in memory", script: `./attack __attack memfd`},
+// refusals are ways out that leave nothing where they are refused, so that many can be made in one command: the start of a sandbox takes
+// a hundred times longer than a refusal.
+var refusals = map[string][]attempt{
+	"writing to files outside": {
+		{name: "write outside", script: `echo bad > $OUT/file; echo bad > $OUT/new; rm -rf $OUT`},
+		{name: "write by ..", script: `echo bad > $PWD/../new; echo bad > ../../new; mkdir ../twin`},
+		{name: "write to a home", script: `mkdir -p ~root /home/x; for h in ~root /home/* $OUT; do : >> $h/.bashrc && echo ESCAPED; mkdir -p $h/.ssh; : >> $h/.ssh/authorized_keys; done`},
+		{name: "write to /etc", script: `: >> /etc/passwd && echo ESCAPED; : >> /etc/hosts && echo ESCAPED; : >> /etc/ld.so.preload && echo ESCAPED; echo bad > /etc/cron.d/PLANTED; ln /etc/passwd /etc/PLANTED`},
+		{name: "write to the system", script: `echo bad > /PLANTED; echo bad > /usr/PLANTED; echo bad > /usr/bin/PLANTED; echo bad > /lib/PLANTED`},
+		{name: "write to /run, /var and /dev", script: `for d in /run /var /var/tmp /var/spool/cron /dev /dev/shm /tmp /opt /srv; do echo bad > $d/PLANTED; done`},
+		{name: "write by /proc/1/root", script: `echo bad > /proc/1/root$OUT/file; echo bad > /proc/1/root/etc/PLANTED; echo bad > /proc/1/cwd/PLANTED`},
+		{name: "write by /proc/self/root", script: `echo bad > /proc/self/root$OUT/file; echo bad > /proc/self/root/etc/PLANTED; echo bad > /proc/$SERVER/root$OUT/file`},
+		{name: "append to what is being run", script: `for e in /proc/[0-9]*/exe; do : >> $e && echo ESCAPED; done; : >> /bin/sh && echo ESCAPED`},
+	},
+	"reading files outside": {
+		{name: "read outside", script: `cat $OUT/file $OUT/.ssh/id_ed25519; find / -name id_ed25519 -exec cat {} + 2>&1; ls $OUT && echo ESCAPED`},
+		{name: "read ~/.ssh and other homes", script: `ls -A ~root/.ssh ~root /home/* && echo ESCAPED; cat $OUT/.ssh/*`},
+		{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED; ls /opt /srv /home /var/lib /var/log /root | grep . && echo ESCAPED`},
+		{name: "read by /proc", script: `cat /proc/$VICTIM/environ /proc/$VICTIM/root$OUT/file /proc/$VICTIM/cwd/file /proc/*/environ /proc/*/cwd/file`},
+		{name: "read by PID 1", script: `cat /proc/1/root$OUT/file /proc/1/environ /proc/1/cwd/file; cat /proc/1/fd/*; cat /proc/1/root/etc/shadow && echo ESCAPED`},
+		{name: "read the kernel's memory", script: `head -c 1 /proc/kcore | grep -q . && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED; head -c 1 /dev/kmsg && echo ESCAPED`},
+		{name: "read disks", script: `for d in /dev/sd* /dev/vd* /dev/nvme* /dev/loop*; do head -c 1 $d && echo ESCAPED; done`},
+		{name: "see other processes", script: `ls -d /proc/$VICTIM /proc/$SERVER && echo ESCAPED; cat /proc/[0-9]*/cmdline | tr '\0' ' ' | grep -e '[-]test[.]' && echo ESCAPED`},
+		{name: "inherited descriptors", script: `for f in /proc/self/fd/*; do case ${f##*/} in [0-2]) ;; *) cat <&${f##*/}; echo bad >&${f##*/};; esac; done 2>&1; cat /proc/*/fd/[3-9]*`},
+	},
+	"other processes": {
+		{name: "ptrace", script: `./attack __attack trace $VICTIM; ./attack __attack trace $SERVER; ./attack __attack trace 1`},
+		{name: "memory of another process", script: `./attack __attack peek $VICTIM; ./attack __attack peek 1; head -c 1 /proc/1/mem && echo ESCAPED; echo bad > /proc/1/mem && echo ESCAPED`},
+		{name: "descriptors of another process", script: `./attack __attack steal $VICTIM; ./attack __attack steal $SERVER; ./attack __attack steal 1`},
+		{name: "priority and OOM score", script: `renice -n -5 $$ && echo ESCAPED; echo -1000 > /proc/self/oom_score_adj && echo ESCAPED; echo -1000 > /proc/1/oom_score_adj && echo ESCAPED`},
+		{name: "typing into a terminal", script: `./attack __attack type; echo bad > /dev/tty && echo ESCAPED; echo bad > /dev/console && echo ESCAPED`},
+		{name: "shared memory", script: `./attack __attack share $SHM; ipcs -m | grep -i $(printf 0x%08x $SHM) && echo ESCAPED`},
+	},
+	"network": {
+		{name: "our own API", script: `bash -c "cat < /dev/tcp/${API%:*}/${API#*:}"; ./attack __attack dial tcp $API`},
+		{name: "Postgres and others on the loopback", script: `for p in 5432 6379 8080 2375 22; do bash -c ": < /dev/tcp/127.0.0.1/$p" && echo ESCAPED; done; ./attack __attack dial tcp "[::1]:5432"`},
+		{name: "a socket by its path", script: `./attack __attack dial unix $SOCKET; for s in /run/docker.sock /var/run/docker.sock /run/systemd/private /run/dbus/system_bus_socket; do ./attack __attack dial unix $s; done`},
+		{name: "an abstract socket", script: `./attack __attack dial unix $ABSTRACT; ./attack __attack dial unixgram $ABSTRACT; grep -a "${ABSTRACT#@}" /proc/net/unix && echo ESCAPED`},
+		{name: "metadata of the cloud", script: `bash -c ': < /dev/tcp/169.254.169.254/80' && echo ESCAPED; ./attack __attack dial tcp 169.254.169.254:80; ./attack __attack dial tcp "[fd00:ec2::254]:80"`},
+		{name: "the internet", script: `for a in 1.1.1.1:443 8.8.8.8:53 "[2606:4700::1111]:443"; do ./attack __attack dial tcp $a; ./attack __attack dial udp $a; done`},
+		{name: "secrets in DNS", script: `./attack __attack dial udp $DNS; getent hosts canary.example.com && echo ESCAPED; ./attack __attack dial udp 127.0.0.53:53 && true; ./attack __attack dial udp 224.0.0.251:5353`},
+		{name: "an interface of its own", script: `ip link add dummy0 type dummy && echo ESCAPED; ip addr add 10.0.0.1/8 dev lo && echo ESCAPED; ip route add default dev lo && echo ESCAPED`},
+	},
+	"the isolation itself": {
+		{name: "mount", script: `mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; mount --bind / /tmp && echo ESCAPED; umount /usr && echo ESCAPED; umount -l . && echo ESCAPED`},
+		{name: "user namespaces", script: `unshare -r true && echo ESCAPED; unshare -Ur mount -t tmpfs none /tmp && echo ESCAPED; unshare -m true && echo ESCAPED; nsenter -t 1 -m true && echo ESCAPED`},
+		{name: "chroot", script: `mkdir -p jail; chroot jail / && echo ESCAPED; chroot / true && echo ESCAPED; ./attack __attack chroot`},
+		{name: "device nodes", script: `mknod disk b 254 0 && echo ESCAPED; mknod mem c 1 1 && echo ESCAPED; mknod /tmp/disk b 8 0 && echo ESCAPED`},
+		{name: "other users", script: `chown 12345 . && echo ESCAPED; chgrp 12345 . && echo ESCAPED; su -c id nobody < /dev/null && echo ESCAPED; sudo -n id && echo ESCAPED`},
+		{name: "capabilities", script: `grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status | grep -v 0000000000000000 && echo ESCAPED; setcap cap_sys_admin+ep attack && echo ESCAPED`},
+		{name: "setuid programs", script: `grep -vE ' (rw|ro),[^ ]*nosuid|^(proc|devpts)' /proc/self/mounts && echo ESCAPED; grep -q 'NoNewPrivs:.1' /proc/self/status || echo ESCAPED`},
+		{name: "core_pattern", script: `: > /proc/sys/kernel/core_pattern && echo ESCAPED; : > /proc/sys/kernel/modprobe && echo ESCAPED`},
+		{name: "binfmt_misc", script: `: > /proc/sys/fs/binfmt_misc/register && echo ESCAPED`},
+		{name: "sysrq and settings of the machine", script: `: > /proc/sysrq-trigger && echo ESCAPED; : > /proc/sys/vm/drop_caches && echo ESCAPED; : > /proc/sys/kernel/hostname && echo ESCAPED; hostname x && echo ESCAPED`},
+		{name: "/sys", script: `: > /sys/kernel/uevent_helper && echo ESCAPED; ls /sys/* && echo ESCAPED; : > /sys/power/state && echo ESCAPED`},
+		{name: "release_agent of a cgroup", script: `mkdir -p /sys/fs/cgroup/x && echo ESCAPED; mkdir c; mount -t cgroup -o memory none c && echo ESCAPED; echo x > c/release_agent && rm -r c && find / -name release_agent 2>&1 | grep -v find: | grep / && echo ESCAPED`},
+		{name: "limits", script: `ulimit -n 1000000 && echo ESCAPED; ulimit -c unlimited && echo ESCAPED; ./attack __attack limit`},
+		{name: "modules and the kernel's log", script: `insmod x.ko && echo ESCAPED; modprobe dummy && echo ESCAPED; dmesg && echo ESCAPED; true`},
+		{name: "a program that lies in memory", script: `./attack __attack memfd`},
+	},
 }
 
 // calls are made with the least that gets them past a filter that is not there: whatever the kernel then says about the
@@ -173,28 +185,44 @@ var calls = map[string][]uintptr{
 	"quotactl":          {unix.SYS_QUOTACTL, 0, 0, 0, 0},
 }
 
-// TestEscapes makes every attempt in every kind, each in a workspace of its own, and looks at the world afterwards.
+// TestEscapes makes every attempt in every kind, and looks at the world afterwards.
 func TestEscapes(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		w := newWorld(t, s)
 		for _, one := range escapes {
 			t.Run(one.name, func(t *testing.T) { w.withstands(t, one) })
 		}
-		// All in one command, since the start of a sandbox takes a hundred times longer than a refusal.
+		for name, all := range refusals {
+			t.Run(name, func(t *testing.T) {
+				script := ""
+				for _, one := range all {
+					script += fmt.Sprintf("(%s\n)\necho; echo %q\n", one.script, "tried "+one.name)
+				}
+				output := w.withstands(t, attempt{script: script})
+				for _, one := range all {
+					wasTried(t, one.name, output)
+				}
+			})
+		}
 		t.Run("system calls", func(t *testing.T) {
 			output := w.withstands(t, attempt{script: "./attack __attack calls"})
 			for name := range calls {
-				if !strings.Contains(output, "tried "+name+"\n") {
-					t.Errorf("%s was not tried, output:\n%s", name, output)
-				}
+				wasTried(t, name, output)
 			}
 		})
 	})
 }
 
+func wasTried(t *testing.T, name, output string) {
+	t.Helper()
+	if !strings.Contains(output, "tried "+name+"\n") {
+		t.Errorf("%s was not tried, output:\n%s", name, output)
+	}
+}
+
 // TestEscapesAreSeen takes the isolation away: an attempt that would go unnoticed then says nothing about it.
 func TestEscapesAreSeen(t *testing.T) {
-	for _, one := range escapes {
+	for _, one := range slices.Concat(escapes, slices.Concat(slices.Collect(maps.Values(refusals))...)) {
 		switch one.name {
 		case "write outside", "write by ..", "a link that leads outside", "a git hook", "a repository where none is", "orders for agents",
 			"the server's configuration", "the server's data", "a file that runs as its owner", "our own API", "a socket by its path",
@@ -227,7 +255,7 @@ func newWorld(t *testing.T, s *Sandbox) *world {
 	must(t, os.Chmod(w.outside, 0o777)) // only the isolation protects it
 	must(t, os.Chmod(filepath.Join(w.outside, "file"), 0o666))
 	w.startVictim(t)
-	w.leak(t)
+	leak(t, filepath.Join(w.outside, "file"))
 	w.env = []string{
 		"OUT=" + w.outside, fmt.Sprint("VICTIM=", w.victim.Process.Pid), fmt.Sprint("SERVER=", os.Getpid()),
 		"API=" + w.listen(t, "tcp", "127.0.0.1:0"), "SOCKET=" + w.listen(t, "unix", filepath.Join(w.outside, "socket")),
@@ -247,8 +275,8 @@ func (w *world) startVictim(t *testing.T) {
 }
 
 // leak opens a file as a careless library would: without close-on-exec.
-func (w *world) leak(t *testing.T) {
-	fd, err := unix.Open(filepath.Join(w.outside, "file"), unix.O_RDWR, 0)
+func leak(t *testing.T, path string) {
+	fd, err := unix.Open(path, unix.O_RDWR, 0)
 	must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 }

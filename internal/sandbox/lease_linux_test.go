@@ -105,7 +105,7 @@ func livesOnAndDies(t *testing.T, by method, lease time.Duration) bool {
 			t.Logf("running under a lease of %v after %v: %v", lease, slack, alive(m))
 			return false
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(100 * time.Millisecond)
 	}
 	time.Sleep(lease + time.Second)
 	if running := alive(m); len(running) != 6 {

@@ -304,7 +304,7 @@ func attackThreads(count int) int {
 }
 
 func TestMemoryHog(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.memory = 512 << 20
 		dir := folder(t)
 		binary(t, dir)
@@ -345,7 +345,7 @@ func TestManyAtOnce(t *testing.T) {
 	each(t, allMethods, func(t *testing.T, s *Sandbox) {
 		before, m, dir := descriptors(t), mark(), folder(t)
 		var all sync.WaitGroup
-		for i := range 50 {
+		for i := range 20 {
 			all.Go(func() {
 				var output bytes.Buffer
 				script := fmt.Sprintf("setsid sleep %s & echo run %d; exit %d", m, i, i)

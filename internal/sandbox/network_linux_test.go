@@ -48,7 +48,7 @@ func TestNetworkWhereGranted(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, "%s %s %s %q %s", r.Method, r.Host, r.URL, r.Header.Get("Proxy-Authorization"), body)
 	})
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.config.Network = networkTo(true)
 		output, result := online(t, s, fmt.Sprintf(`./attack __attack get http://localhost:%[1]s/plain?q
 			./attack __attack tunnel localhost:%[1]s; cat /proc/net/dev | grep -vE 'Inter|face| lo:'; env | grep -ci _proxy=`, port), "localhost")
@@ -62,7 +62,7 @@ func TestNetworkWhereGranted(t *testing.T) {
 
 func TestNetworkRefusesTheRest(t *testing.T) {
 	_, port := site(t, func(http.ResponseWriter, *http.Request) { t.Error("the server was reached") })
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		for _, hosts := range [][]string{{"example.com"}, {"localhost", "127.0.0.1", "*"}} {
 			output, _ := online(t, s, fmt.Sprintf(`./attack __attack get http://127.0.0.1:%[1]s/; ./attack __attack tunnel localhost:%[1]s
 				./attack __attack dial tcp 127.0.0.1:%[1]s`, port), hosts...)
@@ -75,7 +75,7 @@ func TestNetworkRefusesTheRest(t *testing.T) {
 }
 
 func TestNoHostsNoRelay(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		output, _ := shell(t, s, folder(t), "env | grep -i proxy; tail -n +2 /proc/net/tcp")
 		if output != "" {
 			t.Errorf("%s", output)
@@ -107,7 +107,7 @@ func TestWithoutIsolationThereIsNoProxy(t *testing.T) {
 
 // TestOwnProxyVariablesCount lets a command that is given a proxy of its own name keep it.
 func TestOwnProxyVariablesCount(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		output, _ := run(t, s, domain.Command{Argv: []string{"sh", "-c", "echo $HTTP_PROXY"}, Dir: folder(t), Hosts: []string{"*"},
 			Env: []string{"HTTP_PROXY=mine"}})
 		if output != "mine\n" {
@@ -125,7 +125,7 @@ func TestNetworkEndsWithTheCommand(t *testing.T) {
 		<-r.Context().Done()
 		gone <- struct{}{}
 	})
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.config.Network = networkTo(true)
 		dir := folder(t)
 		binary(t, dir)

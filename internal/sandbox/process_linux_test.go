@@ -252,22 +252,6 @@ func wantUnseen(t *testing.T, secret, mark string) {
 	}
 }
 
-func TestProcessInheritsNoDescriptor(t *testing.T) {
-	read, write, err := os.Pipe()
-	must(t, err)
-	defer read.Close()
-	defer write.Close()
-	leak, err := unix.Dup(int(write.Fd())) // without close-on-exec, as a careless library would
-	must(t, err)
-	defer unix.Close(leak)
-	each(t, processMethods, func(t *testing.T, s *Sandbox) {
-		c := begin(t, s, "cd /proc/self/fd && echo *")
-		if got := rest(t, c.Stdout); got != "0 1 2 3\n" && got != "0 1 2\n" { // 3 is the shell reading the folder
-			t.Errorf("descriptors: %s", got)
-		}
-	})
-}
-
 // TestProcessEndTakesAllWithIt has a grandchild hold the pipes, and reads only when everything is dead.
 func TestProcessEndTakesAllWithIt(t *testing.T) {
 	each(t, processMethods, func(t *testing.T, s *Sandbox) {

@@ -11,10 +11,10 @@ import (
 	"signoff/internal/domain"
 )
 
-// TestWhatIsPlantedIsPutAway leaves, in a folder that has none of it, what others would obey. What was written is kept
+// TestFilesThatOthersObeyArePutAway leaves, in a folder that has none of it, what others would obey. What was written is kept
 // under another name.
-func TestWhatIsPlantedIsPutAway(t *testing.T) {
-	planting := map[string]string{
+func TestFilesThatOthersObeyArePutAway(t *testing.T) {
+	writes := map[string]string{
 		".git/hooks/pre-commit":       "mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit",
 		".git/commondir":              "mkdir .git; echo ../evil > .git/commondir",
 		".git/config.worktree":        "mkdir .git; echo bad > .git/config.worktree",
@@ -32,8 +32,8 @@ func TestWhatIsPlantedIsPutAway(t *testing.T) {
 		"signoff.yaml":                "echo bad > signoff.yaml",
 		".cursor/mcp.json":            "rm .cursor; mkdir .cursor; echo bad > .cursor/mcp.json",
 	}
-	each(t, walled, func(t *testing.T, s *Sandbox) {
-		for path, script := range planting {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
+		for path, script := range writes {
 			dir := folder(t)
 			write(t, filepath.Join(dir, ".cursor"), "a file where a folder belongs")
 			output, result := shell(t, s, dir, script)
@@ -56,7 +56,7 @@ func TestOrdinaryRepositoriesStay(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("NOT TESTED, there is no git")
 	}
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
 		output, result := shell(t, s, dir, `git init -q . && git config user.name A && git config user.email a@example.com &&
 			git remote add origin https://example.com/a.git && echo x > x && git add x && git commit -qm first`)
@@ -104,7 +104,7 @@ func TestPlainConfig(t *testing.T) {
 
 // TestSecondNameOfAConfig keeps a hard link to a config, to write through when the config itself is read-only.
 func TestSecondNameOfAConfig(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
 		shell(t, s, dir, "mkdir .git && printf '[core]\\n\\tbare = false\\n' > .git/config && ln .git/config second")
 		shell(t, s, dir, "printf '[core]\\n\\tfsmonitor = bad\\n' > second")
@@ -115,7 +115,7 @@ func TestSecondNameOfAConfig(t *testing.T) {
 }
 
 func TestTrustedFilesAreReadOnly(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
 		for _, path := range trusted {
 			if path == ".opencode" {
@@ -136,7 +136,7 @@ func TestTrustedFilesAreReadOnly(t *testing.T) {
 
 // TestProtectedLinkIsRestored has the server's configuration be a link, as deployments make them, or not be there at all.
 func TestProtectedLinkIsRestored(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
 		target := write(t, filepath.Join(folder(t), "real.yaml"), "good")
 		link, missing := filepath.Join(dir, "signoff.yaml"), filepath.Join(dir, "deep/other.yaml")
@@ -148,18 +148,18 @@ func TestProtectedLinkIsRestored(t *testing.T) {
 			t.Errorf("the configuration is %q: %s", got, output)
 		}
 		if _, err := os.Lstat(missing); err == nil {
-			t.Errorf("another configuration was planted: %s", output)
+			t.Errorf("another configuration was left: %s", output)
 		}
 	})
 }
 
-// TestQuarantineWithoutAServer kills the server of a command that has planted something.
+// TestQuarantineWithoutAServer kills the server of a command that has written what others obey.
 func TestQuarantineWithoutAServer(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		m, dir := mark(), folder(t)
 		server := exec.Command(self, "__server", string(s.method), dir, fmt.Sprintf("echo bad > .envrc; sleep %s", m))
 		must(t, server.Start())
-		eventually(t, "it is planted", func() bool { return len(alive(m)) == 1 })
+		eventually(t, "it is written", func() bool { return len(alive(m)) == 1 })
 		must(t, server.Process.Kill())
 		_ = server.Wait()
 		eventually(t, "it is put away", func() bool {
@@ -169,9 +169,9 @@ func TestQuarantineWithoutAServer(t *testing.T) {
 	})
 }
 
-// TestSweepDoesNotLeaveTheWorkspace puts links in the way of the broom.
-func TestSweepDoesNotLeaveTheWorkspace(t *testing.T) {
-	each(t, walled, func(t *testing.T, s *Sandbox) {
+// TestQuarantineDoesNotLeaveTheWorkspace puts links in the way of what is put away.
+func TestQuarantineDoesNotLeaveTheWorkspace(t *testing.T) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		outside, dir := folder(t), folder(t)
 		file := write(t, filepath.Join(outside, "settings.json"), "good")
 		output, _ := run(t, s, domain.Command{Argv: []string{"ln", "-s", outside, ".claude"}, Dir: dir})
