@@ -23,7 +23,7 @@ func New(
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 		AskedBy: string(judgement.By), Reason: judgement.Reason,
 	}
-	if question.Kind != domain.ApprovalQuestion && question.Kind != domain.ApprovalUnknownOutcome {
+	if question.Kind.AnswerableByRule() {
 		approval.RememberOptions = judgement.Options
 	}
 	if timeout > 0 {

@@ -133,8 +133,8 @@ func offered(approval domain.Approval, answer Answer) error {
 		return nil
 	case approval.Kind == domain.ApprovalUnknownOutcome:
 		return domain.Invalid("/remember", "What became of one call says nothing of the next, so it is not remembered.")
-	case approval.Kind == domain.ApprovalQuestion:
-		return domain.Invalid("/remember", "An answer to a question is not remembered.")
+	case !approval.Kind.AnswerableByRule():
+		return domain.Invalid("/remember", "An answer to an approval of kind %s is not remembered.", approval.Kind)
 	case answer.Remember == domain.RememberGlobal && !answer.MayGlobal:
 		return domain.Errorf(domain.CodeForbidden, "A rule for all executions needs a key with the scope policies:write. Nothing was decided.")
 	case answer.preview() == PreviewExact:

@@ -118,7 +118,7 @@ func (s *Service) notifySession(ctx context.Context, execution domain.ExecutionI
 // concerns reports whether the rule may cover the approval, judged by its row alone; the session checks the rest.
 func concerns(rule domain.PermissionRule, approval domain.Approval) bool {
 	m := rule.Matcher
-	return approval.Kind != domain.ApprovalQuestion && approval.Kind != domain.ApprovalUnknownOutcome &&
+	return approval.Kind.AnswerableByRule() &&
 		(m.Tool == "" || m.Tool == approval.Call.Tool) &&
 		(m.ArgumentsHash == "" || m.ArgumentsHash == approval.ArgumentsHash)
 }

@@ -2,6 +2,7 @@ package domain
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -21,6 +22,18 @@ const (
 	// ApprovalUnknownOutcome asks for the outcome of a call of ours that was running when its server stopped.
 	ApprovalUnknownOutcome ApprovalKind = "unknownOutcome"
 )
+
+// ApprovalKinds lists every kind of approval.
+var ApprovalKinds = []ApprovalKind{ApprovalToolCall, ApprovalAgentPermission, ApprovalQuestion, ApprovalUnknownOutcome}
+
+// Known reports whether k is one of [ApprovalKinds].
+func (k ApprovalKind) Known() bool { return slices.Contains(ApprovalKinds, k) }
+
+// AnswerableByRule reports whether a permission rule may answer an approval of this kind, and whether a decision about it may be remembered as one.
+// A new kind says no until it is listed here: only a person answers in words, or finds out what happened.
+func (k ApprovalKind) AnswerableByRule() bool {
+	return k == ApprovalToolCall || k == ApprovalAgentPermission
+}
 
 // ApprovalStatus is pending until the one decision, the expiry, or the end of the execution.
 type ApprovalStatus string

@@ -53,6 +53,21 @@ func TestEveryStatusIsReachedAndCanEnd(t *testing.T) {
 	}
 }
 
+func TestOnlyPeopleAnswerApprovalsOfANewKind(t *testing.T) {
+	if kind := domain.ApprovalKind("new"); kind.Known() || kind.AnswerableByRule() {
+		t.Error("a rule may answer an approval of an unknown kind")
+	}
+	var byRule []domain.ApprovalKind
+	for _, kind := range domain.ApprovalKinds {
+		if kind.AnswerableByRule() {
+			byRule = append(byRule, kind)
+		}
+	}
+	if want := []domain.ApprovalKind{domain.ApprovalToolCall, domain.ApprovalAgentPermission}; !slices.Equal(byRule, want) {
+		t.Errorf("rules answer %v, not %v", byRule, want)
+	}
+}
+
 // all is one payload of each type, with every field set where that is short.
 var all = []domain.Payload{
 	domain.ExecutionCreated{Status: domain.StatusQueued, Source: domain.Source{Type: domain.SourceInternal, Model: "m"}},

@@ -300,6 +300,14 @@ func checkDocumented(t *testing.T, at string, of reflect.Type, schema *openapi3.
 	}
 }
 
+func texts[T ~string](list []T) []string {
+	all := make([]string, len(list))
+	for i, word := range list {
+		all[i] = string(word)
+	}
+	return all
+}
+
 func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 	words := func(schema string) (words []string) {
 		for _, word := range tight().Components.Schemas[schema].Value.Enum {
@@ -307,14 +315,11 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		}
 		return words
 	}
-	var statuses []string
-	for _, status := range domain.Statuses {
-		statuses = append(statuses, string(status))
-	}
 	for schema, want := range map[string][]string{
-		"ExecutionStatus": statuses,
+		"ExecutionStatus": texts(domain.Statuses),
 		"ApprovalStatus":  {"pending", "approved", "denied", "expired", "cancelled"},
-		"ApprovalKind":    {string(domain.ApprovalToolCall), string(domain.ApprovalAgentPermission), string(domain.ApprovalQuestion), string(domain.ApprovalUnknownOutcome)},
+		"ApprovalKind":    texts(domain.ApprovalKinds),
+		"WebhookType":     texts(domain.NotificationTypes),
 		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
 		"FinishReason": {
 			string(domain.FinishEndTurn), string(domain.FinishMaxTokens), string(domain.FinishMaxIterations), string(domain.FinishRefusal),

@@ -121,11 +121,6 @@ func (c *call) clientOutcome() domain.ToolCallCompleted {
 	return done
 }
 
-// answerable tells whether a rule can answer the call's question. No rule can answer in words, or find out what happened.
-func (c *call) answerable() bool {
-	return c.approval.Kind != domain.ApprovalQuestion && c.approval.Kind != domain.ApprovalUnknownOutcome
-}
-
 // decidedBy names who ended a question, for the record.
 func decidedBy(row domain.Approval) audit.Provenance {
 	came := audit.Provenance{

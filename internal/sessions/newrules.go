@@ -22,7 +22,7 @@ func (pm *permissions) applyNewRules() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
 		c := pm.calls.open[id]
-		if c.approval == nil || c.ask == nil || !c.answerable() || slices.Equal(c.judgedBy, ids(pm.rules.policy.Rules)) {
+		if c.approval == nil || c.ask == nil || !c.approval.Kind.AnswerableByRule() || slices.Equal(c.judgedBy, ids(pm.rules.policy.Rules)) {
 			continue
 		}
 		judgement, judged := pm.rules.judgeByPolicy(c, c.approval.ArgumentsHash)

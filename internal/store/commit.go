@@ -70,6 +70,9 @@ func checkBatch(changes []Change) error {
 		case c.Update != nil && c.Update.Cause != "" && (!c.Update.Cause.Known() || c.Update.Status != domain.StatusInterrupted):
 			return broken(c, fmt.Sprintf("it is not interrupted with the cause %q", c.Update.Cause))
 		}
+		if at := slices.IndexFunc(c.Ask, func(a domain.Approval) bool { return !a.Kind.Known() }); at >= 0 {
+			return broken(c, fmt.Sprintf("there is no kind of approval %q", c.Ask[at].Kind))
+		}
 		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)
 		}

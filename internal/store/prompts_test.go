@@ -70,7 +70,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 			Idempotency: &store.Idempotency{Key: "k"}}})
 		commit(t, s, asks("x", "p"))
 		c := says("x", 1, 2)
-		c.Ask = []domain.Approval{{ID: "a"}}
+		c.Ask = []domain.Approval{{ID: "a", Kind: domain.ApprovalToolCall}}
 		c.Remember = []domain.PermissionRule{{ID: "r", Scope: domain.RememberExecution, Effect: domain.Allow}}
 		c.Debug = []domain.DebugMessage{{Message: "one"}, {Message: "two"}}
 		c.AskClient, c.Generate = []domain.ClientCall{{ToolCallID: "c"}}, &domain.Generation{Number: 1}

@@ -457,6 +457,7 @@ func brokenBatch(w *world) {
 		"resumed by the driver":        {{Execution: id, Epoch: 1, Resume: &store.ResumeRequest{Mode: domain.ResumeLoad}}},
 		"an unknown way to resume":     {{Execution: id, Resume: &store.ResumeRequest{Mode: "bogus"}}},
 		"taken under epoch 0":          {{Execution: id, Resumed: true}},
+		"an unknown kind of approval":  {{Execution: id, Epoch: 1, Ask: []domain.Approval{{ID: "a", Kind: "bogus"}}}},
 		"an unknown cause":             {{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusInterrupted, Cause: "bogus"}}},
 		"a cause of another status":    {{Execution: id, Epoch: 1, Update: &store.Update{Status: domain.StatusIdle, Cause: domain.CauseProvider}}},
 		"raw messages under epoch 0":   {{Execution: id, Debug: traced(id, 1, "x").Debug}},
