@@ -29,7 +29,7 @@ import (
 func rows(t *testing.T, document, heading string) [][]string {
 	t.Helper()
 	text := read(t, document)
-	_, section, found := strings.Cut(text, "\n"+heading+"\n")
+	_, section, found := strings.Cut("\n"+text, "\n"+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no heading %q", document, heading)
 	}
