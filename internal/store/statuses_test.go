@@ -28,7 +28,7 @@ func TestTheDatabaseListsNoStatuses(t *testing.T) {
 		if err := s.MigrateFrom(t.Context(), upTo(t, 13)); err != nil {
 			t.Fatal(err)
 		}
-		create(t, s, "x")
+		insert(t, s, firstData)
 		const future = `update executions set status = 'ofALaterRelease' where id = 'x'`
 		if _, err := s.DB().ExecContext(t.Context(), future); err == nil {
 			t.Fatal("version 13 takes any status, so this test proves nothing")
@@ -55,7 +55,7 @@ func TestTheMigrationOfStatusesNeedsASoundDatabase(t *testing.T) {
 	if err := s.MigrateFrom(t.Context(), upTo(t, 13)); err != nil {
 		t.Fatal(err)
 	}
-	create(t, s, "x")
+	insert(t, s, firstData)
 	stray, err := sql.Open("sqlite", path) // without foreign keys
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestDyingInTheMigrationOfStatuses(t *testing.T) {
 			if err := before.MigrateFrom(t.Context(), upTo(t, 13)); err != nil {
 				t.Fatal(err)
 			}
-			create(t, before, "x")
+			insert(t, before, firstData)
 			if err := before.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -114,7 +114,7 @@ func TestDyingInTheMigrationOfStatuses(t *testing.T) {
 			if err := s.Migrate(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			commit(t, s, store.Change{Execution: "x", Epoch: 1, Update: &store.Update{Status: domain.StatusInitializing}})
+			commit(t, s, store.Change{Execution: "x", Epoch: 3, Update: &store.Update{Status: domain.StatusInitializing}})
 			var sound string
 			if err := s.DB().QueryRowContext(t.Context(), `pragma integrity_check`).Scan(&sound); err != nil || sound != "ok" {
 				t.Errorf("the database is not sound: %s, %v", sound, err)
