@@ -148,21 +148,38 @@ const updateExecutions = `
 // whereNotEnded repeats for the row what its head has already checked: nothing is written after the end.
 const whereNotEnded = ` where id = v.target and e.status not in ('completed', 'failed', 'cancelled', 'timedOut')`
 
+// updateValues is a row of updateSpec, in its order. Null keeps what is stored.
 func updateValues(c *Change) ([]any, error) {
 	u := cmp.Or(c.Update, &Update{})
-	values := []any{string(c.Execution), optionalText(string(u.Status)), nil, nil, nil, nil, flag(u.Status.Terminal()), micros(u.Ended),
-		optionalText(u.AgentSession), flag(c.Resumed), optionalText(string(u.Cause))}
+	var turn, rounds, output any
 	if u.Turn != 0 {
-		values[2] = int64(u.Turn)
+		turn = int64(u.Turn)
 	}
 	if u.Turn != 0 || u.Rounds != 0 {
-		values[3] = int64(u.Rounds)
+		rounds = int64(u.Rounds)
 	}
 	usage, err := encodeOptional(u.Usage)
-	if values[4] = usage; u.Output == nil || err != nil {
-		return values, err
+	if err != nil {
+		return nil, err
 	}
-	output, err := encode(u.Output)
-	values[5] = outputToRow(output)
-	return values, err
+	if u.Output != nil {
+		encoded, err := encode(u.Output)
+		if err != nil {
+			return nil, err
+		}
+		output = outputToRow(encoded)
+	}
+	return []any{
+		string(c.Execution),            // target
+		optionalText(string(u.Status)), // status
+		turn,                           // turn
+		rounds,                         // rounds
+		usage,                          // usage
+		output,                         // output
+		flag(u.Status.Terminal()),      // ends
+		micros(u.Ended),                // ended
+		optionalText(u.AgentSession),   // agent_session
+		flag(c.Resumed),                // resumed
+		optionalText(string(u.Cause)),  // cause
+	}, nil
 }

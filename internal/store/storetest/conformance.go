@@ -12,6 +12,7 @@ func Run(t *testing.T, open Replicas) {
 	}{
 		{"a change is read back as it was written", roundTrip},
 		{"an update overwrites what it names and nothing else", updateOnlyWhatIsNamed},
+		{"every field of an update is read back as it was written", everyFieldOfAnUpdate},
 		{"concurrent appends leave no hole", concurrentAppends},
 		{"a reader in the middle of writes sees no hole", readerSeesNoHole},
 		{"a stale epoch writes nothing", staleEpoch},
