@@ -337,3 +337,20 @@ func TestSecondsHaveThreePlaces(t *testing.T) {
 		}
 	}
 }
+
+// An agent's events are of the turn in which the session takes them. Nothing else of an event changes.
+func TestInTurn(t *testing.T) {
+	for _, payload := range all {
+		dated := domain.NewEvent("e", domain.InTurn(payload, 7))
+		var want, got map[string]any
+		if err := errors.Join(json.Unmarshal(domain.NewEvent("e", payload).Data, &want), json.Unmarshal(dated.Data, &got)); err != nil {
+			t.Fatal(err)
+		}
+		if _, is := want["turn"].(float64); is {
+			want["turn"] = 7.0
+		}
+		if diff := cmp.Diff(want, got); diff != "" || dated.Type != payload.EventType() {
+			t.Errorf("%s: %s", dated.Type, diff)
+		}
+	}
+}

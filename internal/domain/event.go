@@ -3,6 +3,7 @@ package domain
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -74,8 +75,8 @@ func (t EventType) Piece() bool {
 	return t == MessageDeltaType || t == ThoughtDeltaType || t == ToolCallUpdatedType
 }
 
-// Payload is the data of one type of event. The set is closed: each type has a constant, a struct, its name in the list of decoders, and
-// a schema in api/openapi.yaml; a test compares them.
+// Payload is the data of one type of event. The set is closed: each type has a constant, a struct, its name in [sessionEvents] or
+// [agentEvents], and a schema in api/openapi.yaml; a test compares them.
 type Payload interface {
 	EventType() EventType
 }
@@ -83,6 +84,16 @@ type Payload interface {
 // NewEvent encodes payload as an event that has not got its seq and time yet: the log gives them.
 func NewEvent(execution ExecutionID, payload Payload) Event {
 	return Event{Execution: execution, Type: payload.EventType(), Data: Encode(payload)}
+}
+
+// InTurn returns a payload with its field Turn set, where it has one. An agent does not know which turn of the execution it is in.
+func InTurn(payload Payload, turn int) Payload {
+	dated := reflect.New(reflect.TypeOf(payload)).Elem()
+	dated.Set(reflect.ValueOf(payload))
+	if field := dated.FieldByName("Turn"); field.Kind() == reflect.Int {
+		field.SetInt(int64(turn))
+	}
+	return dated.Interface().(Payload)
 }
 
 type (
@@ -491,26 +502,42 @@ func (e ExecutionEnded) EventType() EventType {
 
 // Payload decodes the event's data into its struct.
 func (e Event) Payload() (Payload, error) {
-	decode, known := decoders[e.Type]
-	if !known {
+	decode := e.Type.decoder()
+	if decode == nil {
 		return nil, fmt.Errorf("domain: no payload for event type %q", e.Type)
 	}
 	return decode(e.Data)
 }
 
-// decoders has the payloads of all types. A new event is its constant, its struct, its method and its name in this list.
-var decoders = decodersOf(
-	of[ExecutionCreated], of[StateChanged], of[PromptQueued], of[PromptDiscarded], of[TurnStarted], of[TurnContinued],
-	of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated],
-	of[CommandsUpdated], of[AgentSilent], of[AgentStderr], of[ToolCallReported], of[PlanUpdated], of[RateLimitUpdated],
-	of[TurnEnded], of[AgentStarted], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
-	of[ToolCallRequested], of[ToolCallQueued], of[ToolCallStarted], of[ToolCallUpdated], of[ToolCallCompleted],
-	of[ApprovalRequested], of[ApprovalResolved], of[UsageUpdated], of[ModelRetrying], of[ModelSwitched], of[ContextCompacted],
-	of[BudgetWarned], of[BlocksGenerated], of[BlocksAccepted],
+// sessionEvents and agentEvents have the payloads of all types. A new event is its constant, its struct, its method, and its name in one of the two
+// lists. Decisions, statuses and ends are the session's: an agent that could emit them could forge them.
+var (
+	sessionEvents = decodersOf(
+		of[ExecutionCreated], of[StateChanged], of[PromptQueued], of[PromptDiscarded], of[TurnStarted], of[TurnContinued], of[TurnEnded],
+		of[AgentStarted], of[ToolCallQueued], of[ToolCallStarted], of[ApprovalRequested], of[ApprovalResolved], of[BudgetWarned],
+		of[BlocksGenerated], of[BlocksAccepted], ended(ExecutionCompletedType), ended(ExecutionFailedType), ended(ExecutionCancelledType),
+		ended(ExecutionTimedOutType),
+	)
+	agentEvents = decodersOf(
+		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated], of[CommandsUpdated],
+		of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
+		of[ToolCallRequested], of[ToolCallUpdated], of[ToolCallReported], of[ToolCallCompleted], of[PlanUpdated], of[UsageUpdated],
+		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ContextCompacted],
+	)
 )
+
+// FromAgent reports whether the agent emits the events of this type. The others are the session's.
+func (t EventType) FromAgent() bool { return agentEvents[t] != nil }
 
 // decoder decodes the data of an event.
 type decoder func(json.RawMessage) (Payload, error)
+
+func (t EventType) decoder() decoder {
+	if decode, is := agentEvents[t]; is {
+		return decode
+	}
+	return sessionEvents[t]
+}
 
 func decodersOf(payloads ...func() (EventType, decoder)) map[EventType]decoder {
 	all := map[EventType]decoder{}
@@ -518,15 +545,17 @@ func decodersOf(payloads ...func() (EventType, decoder)) map[EventType]decoder {
 		t, decode := payload()
 		all[t] = decode
 	}
-	for _, t := range terminalTypes {
-		all[t] = decode[ExecutionEnded]
-	}
 	return all
 }
 
 func of[P Payload]() (EventType, decoder) {
 	var zero P
 	return zero.EventType(), decode[P]
+}
+
+// ended is of for a type of [ExecutionEnded], which has several.
+func ended(t EventType) func() (EventType, decoder) {
+	return func() (EventType, decoder) { return t, decode[ExecutionEnded] }
 }
 
 func decode[P Payload](data json.RawMessage) (Payload, error) {

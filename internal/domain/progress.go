@@ -117,7 +117,7 @@ type Folded interface {
 
 // ApplyTo has each take the event as the next of its log, and decodes it once; see [Progress.Apply].
 func (e Event) ApplyTo(all ...Folded) error {
-	if _, known := decoders[e.Type]; !known {
+	if e.Type.decoder() == nil {
 		return nil
 	}
 	payload, err := e.Payload()

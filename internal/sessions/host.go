@@ -46,23 +46,12 @@ func (h *host) Emit(ctx context.Context, payloads ...domain.Payload) error {
 	return h.inbox.emit(ctx, payloads)
 }
 
-// emittable lists the events of the agent. Most starts, decisions, states and ends are the session's: an agent that could emit
-// them could forge them. The start of a call is the agent's if it did not ask.
+// emittable reports whether the agent may emit the event. The start of a call is the agent's only if the agent did not ask.
 func emittable(payload domain.Payload) bool {
-	switch p := payload.(type) {
-	case domain.MessageDelta, domain.MessageCompleted, domain.ThoughtDelta, domain.ThoughtCompleted,
-		domain.ToolCallRequested, domain.ToolCallUpdated, domain.ToolCallReported, domain.ToolCallCompleted,
-		domain.PlanUpdated, domain.UsageUpdated, domain.RateLimitUpdated, domain.ModelRetrying, domain.ModelSwitched,
-		domain.ContextCompacted,
-		domain.AgentUpdated, domain.AgentModeChanged, domain.AgentMCPServerUpdated,
-		domain.AgentOptionsUpdated, domain.CommandsUpdated, domain.AgentSilent, domain.AgentStderr,
-		domain.AgentExited:
-		return true
-	case domain.ToolCallStarted:
-		return p.AllowedBy == string(approvals.ByAgent) && p.ApprovalID == "" && p.RuleID == ""
-	default:
-		return false
+	if started, is := payload.(domain.ToolCallStarted); is {
+		return started.AllowedBy == string(approvals.ByAgent) && started.ApprovalID == "" && started.RuleID == ""
 	}
+	return payload.EventType().FromAgent()
 }
 
 func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {

@@ -94,39 +94,7 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 		t.agent.exited = true
 		change.emit(p)
 	default:
-		change.emit(t.dated(payload))
-	}
-}
-
-// dated fills in the turn of an event.
-func (t *translator) dated(payload domain.Payload) domain.Payload {
-	switch p := payload.(type) {
-	case domain.ToolCallReported:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.PlanUpdated:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.RateLimitUpdated:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.AgentUpdated:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.AgentModeChanged:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.AgentOptionsUpdated:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.CommandsUpdated:
-		p.Turn = t.turnNumber()
-		return p
-	case domain.AgentSilent:
-		p.Turn = t.turnNumber()
-		return p
-	default:
-		return payload
+		change.emit(domain.InTurn(payload, t.turnNumber()))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"signoff/internal/approvals"
 	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -75,9 +76,14 @@ func TestWhatAnAgentTellsSaysItsTurn(t *testing.T) {
 	told := []domain.Payload{
 		domain.PlanUpdated{Update: update}, domain.RateLimitUpdated{Update: update}, domain.AgentUpdated{Kind: "new", Update: update},
 		domain.AgentModeChanged{Mode: "code"}, domain.AgentOptionsUpdated{}, domain.CommandsUpdated{Update: update}, domain.AgentSilent{Seconds: 1},
+		domain.ContextCompacted{Reason: "overflow"},
 	}
-	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		return domain.StopEndTurn, t.Host.Emit(ctx, told...)
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		err := turn.Host.Emit(ctx, told...)
+		if err != nil {
+			t.Error("the agent may not emit its events:", err)
+		}
+		return domain.StopEndTurn, err
 	})
 	id := w.start()
 	w.ended(id)
@@ -94,6 +100,29 @@ func TestWhatAnAgentTellsSaysItsTurn(t *testing.T) {
 			t.Errorf("%s is of turn %d", p.EventType(), turns[p.EventType()])
 		}
 	}
+}
+
+// TestAnAgentCannotForge: decisions, statuses and ends are written by the session alone.
+func TestAnAgentCannotForge(t *testing.T) {
+	byAgent := string(approvals.ByAgent)
+	forged := []domain.Payload{
+		domain.ExecutionCreated{}, domain.StateChanged{To: domain.StatusIdle}, domain.PromptQueued{}, domain.PromptDiscarded{},
+		domain.TurnStarted{Turn: 2}, domain.TurnContinued{}, domain.TurnEnded{Turn: 1}, domain.AgentStarted{}, domain.ToolCallQueued{},
+		domain.ToolCallStarted{AllowedBy: string(approvals.ByDecision)}, domain.ToolCallStarted{AllowedBy: byAgent, ApprovalID: "a"},
+		domain.ToolCallStarted{AllowedBy: byAgent, RuleID: "r"}, domain.ApprovalRequested{}, domain.ApprovalResolved{Status: domain.ApprovalApproved},
+		domain.BudgetWarned{}, domain.BlocksGenerated{}, domain.BlocksAccepted{}, domain.ExecutionEnded{Status: domain.StatusCompleted},
+		domain.ExecutionEnded{Status: domain.StatusFailed}, domain.ExecutionEnded{Status: domain.StatusCancelled},
+		domain.ExecutionEnded{Status: domain.StatusTimedOut},
+	}
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		for _, payload := range forged {
+			if err := turn.Host.Emit(ctx, payload); err == nil {
+				t.Errorf("an agent may emit %+v", payload)
+			}
+		}
+		return domain.StopEndTurn, nil
+	})
+	w.ended(w.start())
 }
 
 func TestFurtherTurns(t *testing.T) {
