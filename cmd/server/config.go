@@ -66,7 +66,11 @@ func readConfig() (Config, error) {
 		}
 		return c, usageError{err}
 	}
-	if unknown := unknownVariables(); len(unknown) > 0 {
+	unknown, err := unknownVariables()
+	if err != nil {
+		return c, err
+	}
+	if len(unknown) > 0 {
 		return c, usagef("there is no setting %s; docs/configuration.md lists them all", strings.Join(unknown, ", "))
 	}
 	for i := range c.AllowedHosts {
@@ -87,25 +91,21 @@ func unsetEmpty() error {
 	return nil
 }
 
-// settings lists the variables, for the check, the documentation's test and doctor.
-var settings = []string{
-	"ADDR", "DATA_DIR", "DATABASE_URL", "CONFIG", "WORKSPACE_ROOT", "SANDBOX", "LOG_LEVEL", "LOG_FORMAT",
-	"DRAIN_SECONDS", "DRAIN_DELAY_SECONDS", "LEASE_SECONDS", "MAX_STREAMS", "ALLOWED_HOSTS",
-	"PARK_SECONDS", "MAX_LIVE", "MAX_LIVE_PER_TENANT", "MAX_QUEUED", "MAX_QUEUED_PER_TENANT", "MAX_EVENTS", "MAX_COMMANDS", "RETENTION_DAYS",
-}
-
 // unknownVariables leaves SIGNOFF_TEST_* to the tests, SIGNOFF_TOKEN and SIGNOFF_URL to whoever writes clients.
-func unknownVariables() []string {
+func unknownVariables() ([]string, error) {
+	var settings strings.Builder
+	if err := envconfig.Usagef(prefix, &Config{}, &settings, "{{range .}}{{usage_key .}} {{end}}"); err != nil {
+		return nil, err
+	}
+	known := append(strings.Fields(settings.String()), prefix+"_TOKEN", prefix+"_URL")
 	var unknown []string
 	for _, entry := range os.Environ() {
 		name, _, _ := strings.Cut(entry, "=")
-		setting, ours := strings.CutPrefix(name, prefix+"_")
-		known := slices.Contains(settings, setting) || setting == "TOKEN" || setting == "URL" || strings.HasPrefix(setting, "TEST_")
-		if ours && !known {
+		if strings.HasPrefix(name, prefix+"_") && !strings.HasPrefix(name, prefix+"_TEST_") && !slices.Contains(known, name) {
 			unknown = append(unknown, name)
 		}
 	}
-	return unknown
+	return unknown, nil
 }
 
 func (c Config) validate() error {

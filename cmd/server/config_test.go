@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,4 +47,13 @@ func TestLoadAsSessionsHearOfIt(t *testing.T) {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})
+}
+
+func TestUnknownVariables(t *testing.T) {
+	for _, name := range []string{"SIGNOFF_DATABASE_URL", "SIGNOFF_MAX_QUEUED_PER_TENANT", "SIGNOFF_TOKEN", "SIGNOFF_URL", "SIGNOFF_TEST_OF_OURS", "SIGNOFF_MAX_QUEUE"} {
+		t.Setenv(name, "1")
+	}
+	if unknown, err := unknownVariables(); err != nil || !slices.Equal(unknown, []string{"SIGNOFF_MAX_QUEUE"}) {
+		t.Error(unknown, err)
+	}
 }
