@@ -14,11 +14,24 @@ import (
 	"signoff/internal/secrets"
 )
 
+// openMCPServers reads the servers that agents may be given.
+func (f configFile) openMCPServers() (*mcp.Catalog, error) {
+	servers := map[string]mcp.Server{}
+	for name, entry := range f.MCPServers {
+		servers[name] = mcp.Server(entry)
+	}
+	catalog, err := mcp.NewCatalog(servers, os.LookupEnv)
+	if err != nil {
+		return nil, f.mistake(err)
+	}
+	return catalog, nil
+}
+
 // openAgents opens the registry of external agents. It reads the environment when an agent starts, and only for the programs that the file and
 // the table of built-in agents name.
-func (f configFile) openAgents(config Config, starter *sandbox.Sandbox, masker *secrets.Masker) (*registry.Registry, error) {
+func (f configFile) openAgents(config Config, servers *mcp.Catalog, starter *sandbox.Sandbox, masker *secrets.Masker) (*registry.Registry, error) {
 	c := registry.Config{
-		Agents: map[string]registry.AgentConfig{}, MCPServers: map[string]mcp.Server{},
+		Agents: map[string]registry.AgentConfig{}, MCPServers: servers,
 		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Masker: masker, Version: version,
 	}
 	for name, entry := range f.Agents {
@@ -27,9 +40,6 @@ func (f configFile) openAgents(config Config, starter *sandbox.Sandbox, masker *
 			return nil, f.mistake(err)
 		}
 		c.Agents[name] = config
-	}
-	for name, entry := range f.MCPServers {
-		c.MCPServers[name] = mcp.Server(entry)
 	}
 	agents, err := registry.New(c)
 	if err != nil {

@@ -37,7 +37,11 @@ func names(t testing.TB, text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := read.openAgents(config, nil, nil)
+	servers, err := read.openMCPServers()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := read.openAgents(config, servers, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +198,7 @@ func TestWhatAgentsSayIsMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := read.openAgents(config, box, secrets.NewMasker(canary))
+	opened, err := read.openAgents(config, nil, box, secrets.NewMasker(canary))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,11 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if a.models, err = file.openModels(known, a.masker); err != nil {
 		return nil, err
 	}
-	if a.agents, err = file.openAgents(config, a.sandbox, a.masker); err != nil {
+	servers, err := file.openMCPServers()
+	if err != nil {
+		return nil, err
+	}
+	if a.agents, err = file.openAgents(config, servers, a.sandbox, a.masker); err != nil {
 		return nil, err
 	}
 	protected := config.sandboxConfig()

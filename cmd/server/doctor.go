@@ -146,7 +146,12 @@ func (d *diagnosis) models(ctx context.Context, file configFile) {
 // agents lists missing agents, too, with what to install. A missing agent is a mistake only if the
 // configuration names them.
 func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, box *sandbox.Sandbox) {
-	opened, err := file.openAgents(config, box, d.masker)
+	servers, err := file.openMCPServers()
+	if err != nil {
+		d.bad("MCP servers", err)
+		return
+	}
+	opened, err := file.openAgents(config, servers, box, d.masker)
 	if err != nil {
 		d.bad("agents", err)
 		return

@@ -301,7 +301,10 @@ func failureOfStart(t *testing.T, text string) string {
 		_, err = file.openModels(nil, nil)
 	}
 	if err == nil {
-		_, err = file.openAgents(config, nil, nil)
+		_, err = file.openMCPServers()
+	}
+	if err == nil {
+		_, err = file.openAgents(config, nil, nil, nil)
 	}
 	var out bytes.Buffer
 	if exitCode(err, &out) != exitUsage {

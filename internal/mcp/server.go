@@ -33,7 +33,7 @@ const (
 	TransportSSE  = "sse"
 )
 
-// Catalog knows the servers that the operator allows. Its methods may be called at once from several goroutines.
+// Catalog knows the servers that the operator allows. The zero Catalog has none. Its methods may be called at once from several goroutines.
 type Catalog struct {
 	servers map[string]Server
 	lookup  func(name string) (value string, set bool)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 )
 
 func environ(variables map[string]string) func(string) (string, bool) {
@@ -33,6 +34,15 @@ func registry(t testing.TB, config Config) *Registry {
 	}
 	t.Cleanup(r.Close)
 	return r
+}
+
+func catalog(t testing.TB, servers map[string]mcp.Server, lookup func(string) (string, bool)) *mcp.Catalog {
+	t.Helper()
+	all, err := mcp.NewCatalog(servers, lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
 
 func problem(t testing.TB, err error) *domain.Error {

@@ -10,11 +10,11 @@ import (
 	"signoff/internal/secrets"
 )
 
-// Config says which agents and MCP servers there are. cmd/server reads it from file and environment; this package reads
+// Config says which agents there are. cmd/server reads it from file and environment; this package reads
 // neither.
 type Config struct {
 	Agents     map[string]AgentConfig // over the built-in agents, see builtin.go
-	MCPServers map[string]mcp.Server
+	MCPServers *mcp.Catalog           // that agents may be given; nil: there are none
 
 	Lookup       func(name string) (value string, set bool) // the server's environment
 	DataDir      string                                     // private homes lie in there

@@ -126,10 +126,10 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 		Agents: map[string]AgentConfig{"mine": {
 			Command: "env", AllowBypass: true, Env: []string{"MINE_KEY", "MINE_MODEL"}, SetEnv: map[string]string{"PLAIN": "in-plain-sight"}, Home: HomeShared,
 		}},
-		MCPServers: map[string]mcp.Server{
+		MCPServers: catalog(t, map[string]mcp.Server{
 			"program": {Command: "env", Env: []string{"AWS_SECRET_ACCESS_KEY"}},
 			"address": {URL: "https://tools.example/mcp", HeadersEnv: map[string]string{"Authorization": "OTHER_KEY"}},
-		},
+		}, environ(server)),
 		Lookup: environ(server), Starter: starterOf(t), Masker: secrets.NewMasker("of-the-server"),
 	})
 	request := opening(t, "mine").Execution.Request
@@ -193,7 +193,7 @@ func TestAGuardLeavesTheServers(t *testing.T) {
 		Agents: map[string]AgentConfig{"qwen": {
 			Command: script(t, "qwen", `pwd; cat "$QWEN_CODE_TRUSTED_FOLDERS_PATH"; echo; echo "$QWEN_CODE_SAFE_MODE"; cat "$QWEN_CODE_SYSTEM_SETTINGS_PATH"`),
 		}},
-		MCPServers: map[string]mcp.Server{"probe": {Command: "/bin/true"}},
+		MCPServers: catalog(t, map[string]mcp.Server{"probe": {Command: "/bin/true"}}, environ(nil)),
 		Lookup:     environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": t.TempDir()}), DataDir: data, Starter: starterOf(t),
 	})
 	request := opening(t, "qwen").Execution.Request

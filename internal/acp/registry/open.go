@@ -113,7 +113,7 @@ func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, err
 		return acp.Config{}, err
 	}
 	program := r.findProgram(agent.Command)
-	chosen, err := r.servers.Choose(request.MCPServers)
+	chosen, err := r.config.MCPServers.Choose(request.MCPServers)
 	if err != nil {
 		return acp.Config{}, err
 	}
@@ -121,7 +121,7 @@ func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, err
 	if request.Capabilities.Of(domain.ClassMCP) == domain.Deny { // most agents do not ask before they use a tool of theirs
 		withheld, chosen = slices.Sorted(maps.Keys(chosen)), nil
 	}
-	servers, err := r.servers.Resolve(chosen)
+	servers, err := r.config.MCPServers.Resolve(chosen)
 	if err != nil {
 		return acp.Config{}, err
 	}

@@ -19,8 +19,7 @@ import (
 // Registry knows the external agents and opens them. Its methods may be called at once from several goroutines.
 type Registry struct {
 	config  Config
-	agents  map[string]*agent // by canonical name
-	servers *mcp.Catalog
+	agents  map[string]*agent         // by canonical name
 	probes  map[string]*probe[string] // for the versions
 	offers  map[string]*probe[offered]
 	ctx     context.Context // of the probes
@@ -31,6 +30,7 @@ type Registry struct {
 // New checks config. It starts nothing and makes no folder.
 func New(config Config) (*Registry, error) {
 	config.Logger = cmp.Or(config.Logger, slog.Default())
+	config.MCPServers = cmp.Or(config.MCPServers, &mcp.Catalog{})
 	home := HomeShared
 	if config.PrivateHomes {
 		home = HomePrivate
@@ -39,14 +39,10 @@ func New(config Config) (*Registry, error) {
 	if err != nil {
 		return nil, err
 	}
-	servers, err := mcp.NewCatalog(config.MCPServers, config.Lookup)
-	if err != nil {
-		return nil, err
-	}
 	if config.DataDir, err = filepath.Abs(config.DataDir); err != nil {
 		return nil, err
 	}
-	r := &Registry{config: config, agents: all, servers: servers, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
+	r := &Registry{config: config, agents: all, probes: map[string]*probe[string]{}, offers: map[string]*probe[offered]{}}
 	for _, agent := range r.sorted() {
 		if err := agent.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
@@ -114,7 +110,7 @@ func unknown(pointer, format string, args ...any) error {
 
 // MCPServers tells whether all names are in the registry.
 func (r *Registry) MCPServers(names []string) error {
-	_, err := r.servers.Choose(names)
+	_, err := r.config.MCPServers.Choose(names)
 	return err
 }
 

@@ -130,7 +130,7 @@ func TestOpenRefusesWhatIsNotThere(t *testing.T) {
 			"mine": {Command: "no-such-agent"}, "there": {Command: script(t, "agent", "exit 0"), Home: "/no/such/home"},
 			"homeless": {Command: script(t, "agent", "exit 0"), Home: HomeShared},
 		},
-		MCPServers: map[string]mcp.Server{"tools": {Command: "no-such-server"}},
+		MCPServers: catalog(t, map[string]mcp.Server{"tools": {Command: "no-such-server"}}, environ(map[string]string{"PATH": "/nowhere"})),
 		Lookup:     environ(map[string]string{"PATH": "/nowhere"}), Starter: starterOf(t), DataDir: t.TempDir(),
 	})
 	withServer := func(name string) func(*domain.Request) {
@@ -228,7 +228,7 @@ func TestBuiltinWaysIn(t *testing.T) {
 func TestNoServerUnderDeny(t *testing.T) {
 	r := registry(t, Config{
 		Agents:     map[string]AgentConfig{"mine": {Command: acptest.Build(t), Home: HomePrivate, Mode: new("")}},
-		MCPServers: map[string]mcp.Server{"probe": {Command: "no-such-server"}},
+		MCPServers: catalog(t, map[string]mcp.Server{"probe": {Command: "no-such-server"}}, environ(nil)),
 	})
 	request := domain.Request{MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities, WorkingDirectory: t.TempDir()}
 	if _, err := r.launch(r.agents["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
