@@ -78,7 +78,7 @@ func verifyAll(ctx context.Context, s *store.Store, tenants []domain.TenantID, k
 		case err != nil:
 			return err
 		default:
-			fmt.Fprintf(std.out, "ok      %s  %d entries, head %d:%s\n", tenant, head.Seq, head.Seq, head.Hash)
+			fmt.Fprintf(std.out, "ok      %s  entries: %d, head %d:%s\n", tenant, head.Seq, head.Seq, head.Hash)
 		}
 	}
 	return found

@@ -46,6 +46,8 @@ func first(args []string) string {
 // usageError is a mistake in the command line, the configuration or the environment. Its message says how to correct it.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // sentence is the message of an error with its cause, which an operator may see and a client may not.

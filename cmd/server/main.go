@@ -8,6 +8,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -92,7 +93,7 @@ func exitCode(err error, errOut io.Writer) int {
 		coded   *domain.Error
 	)
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, flag.ErrHelp): // the flags of the command are printed already
 		return exitOK
 	case errors.As(err, &mistake):
 		complain(errOut, mistake.Error())
