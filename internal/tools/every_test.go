@@ -3,6 +3,11 @@ package tools_test
 import (
 	"bytes"
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,6 +54,41 @@ func every(t *testing.T) map[tools.Tool]string {
 		}[tool.Definition().Name]
 	}
 	return all
+}
+
+// TestEveryToolIsListed: a type with a Definition that every does not have would be tested by none of these tests.
+func TestEveryToolIsListed(t *testing.T) {
+	listed := map[string]bool{}
+	for tool := range every(t) {
+		listed[reflect.Indirect(reflect.ValueOf(tool)).Type().Name()] = true
+	}
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, declared := range file.Decls {
+			method, is := declared.(*ast.FuncDecl)
+			if !is || method.Recv == nil || method.Name.Name != "Definition" || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			receiver := method.Recv.List[0].Type
+			if pointer, is := receiver.(*ast.StarExpr); is {
+				receiver = pointer.X
+			}
+			if found++; !listed[receiver.(*ast.Ident).Name] {
+				t.Errorf("the tool %s of %s is missing in every", receiver, name)
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d tools were found; the test looks in the wrong place", found)
+	}
 }
 
 // schema is what the tests read of a schema.
