@@ -33,7 +33,7 @@ func TestConfigIsChecked(t *testing.T) {
 		{"no models", llm.Config{}, "default model"},
 		{"no default", llm.Config{Models: map[string]llm.Model{"a": good, "b": good}}, "default model"},
 		{"unknown default", llm.Config{Models: map[string]llm.Model{"a": good}, Default: "b"}, `"b"`},
-		{"provider", llm.Config{Models: with(func(m *llm.Model) { m.Provider = "oracle" })}, "demo, openai"},
+		{"provider", llm.Config{Models: with(func(m *llm.Model) { m.Provider = "oracle" })}, llm.ProviderNames()},
 		{"model", llm.Config{Models: with(func(m *llm.Model) { m.Model = "" })}, "name for it"},
 		{"address", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "localhost:11434" })}, "http or https"},
 		{"password", llm.Config{Models: with(func(m *llm.Model) { m.BaseURL = "http://u:secret@host/v1" })}, "more than host and path"},
