@@ -39,8 +39,11 @@ func TestStatusesAreInTheConsole(t *testing.T) {
 	plain := []domain.Status{domain.StatusQueued, domain.StatusIdle, domain.StatusCancelled}
 	for _, status := range domain.Statuses {
 		coloured := strings.Contains(read(t, console+"/base.css"), `[data-status="`+string(status)+`"]`)
-		if coloured == slices.Contains(plain, status) {
-			t.Errorf("the badge of %s: coloured in base.css is %v, and the list of plain ones says the same", status, coloured)
+		switch {
+		case !coloured && !slices.Contains(plain, status):
+			t.Errorf("base.css gives the badge of %s no colour, and it is not plain on purpose", status)
+		case coloured && slices.Contains(plain, status):
+			t.Errorf("the badge of %s has a colour in base.css, and is listed as plain", status)
 		}
 	}
 }
