@@ -40,11 +40,11 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		request domain.Request
 		script  *script
 	}{
-		"files":  {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
-		"agent":  {domain.Request{Prompt: "Change it."}, agentWork()},
-		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
-		"odd":    {domain.Request{Prompt: "Surprise me."}, oddWork()},
-		"chance": {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
+		"files":    {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
+		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
+		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"odd":      {domain.Request{Prompt: "Surprise me."}, oddWork()},
+		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
 		"failed":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},
 		"timedOut": {domain.Request{Prompt: "Go."}, cutShort(domain.StatusTimedOut)},
 	}
