@@ -13,5 +13,6 @@ provide() { command -v npm >/dev/null || packages npm; }
 
 step provide provide
 step vet go vet -tags agents ./test/agents
+step restarts env SIGNOFF_TEST_CROSSED=1 go test -vet=off -count=1 -timeout 10m -run '^TestAgentsAndRestarts$' ./test/e2e
 
 go_tests -tags agents -vet=off -count=1 -timeout 25m -short "$@" ./test/agents

@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 
@@ -26,12 +27,13 @@ var cast = map[string]object{
 	"refusing":  {"args": []string{"-load-fails"}},
 }
 
-// TestAgentsAndRestarts restarts one house under all survivors at once: with SIGTERM on one engine, and with SIGKILL on the other.
+// TestAgentsAndRestarts restarts one house under all survivors at once: with SIGTERM on one engine, and with SIGKILL on the other. scripts/test-agents.sh
+// runs it the other way round, by SIGNOFF_TEST_CROSSED.
 func TestAgentsAndRestarts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
-		end := (*server).stop
-		if e.url != "" {
+		end, crossed := (*server).stop, os.Getenv("SIGNOFF_TEST_CROSSED") != ""
+		if postgres := e.url != ""; postgres != crossed {
 			end = (*server).kill
 		}
 		surviveAll(t, openHouse(t, e, cast), end)
