@@ -325,9 +325,9 @@ func (a *App) collectors() []prometheus.Collector {
 			func() float64 { return float64(a.log.Stats().Topics) }),
 		counter("signoff_log_commits_total", "Transactions of the log.",
 			func() float64 { return float64(a.log.Stats().Commits) }),
-		counter("signoff_log_changes_total", "Changes in them.",
+		counter("signoff_log_changes_total", "Changes that the transactions of the log held.",
 			func() float64 { return float64(a.log.Stats().Changes) }),
-		counter("signoff_log_events_total", "Events in them.",
+		counter("signoff_log_events_total", "Events that the transactions of the log held.",
 			func() float64 { return float64(a.log.Stats().Events) }),
 		gauge("signoff_notifications_listening", "1 while notifications of other replicas arrive, otherwise 0.",
 			func() float64 {

@@ -15,11 +15,15 @@ import (
 const auditUsage = `usage: signoff audit verify [--tenant TENANT] [--keep SEQ:HASH]
 
 Reads the audit from its first entry on and checks that nothing was changed, moved, hidden, removed or put in between. It
-prints the head of each chain. Keep that somewhere else, and give it with --keep the next time: it is what finds an audit that
+prints the head of each chain. Keep that somewhere else, and give it with --keep the next time: only an earlier head finds an audit that
 was rewritten as a whole.`
 
 // manageAudit works on the database directly, beside a running server.
 func manageAudit(ctx context.Context, args []string, std stdio) error {
+	if asksForHelp(args) {
+		fmt.Fprintln(std.out, auditUsage)
+		return nil
+	}
 	if first(args) != "verify" {
 		return usagef("%s", auditUsage)
 	}

@@ -35,6 +35,11 @@ func parse(set *flag.FlagSet, args []string) error {
 	return nil
 }
 
+// asksForHelp reports whether the arguments of a command with sub-commands ask how it is used.
+func asksForHelp(args []string) bool { return len(args) > 0 && isHelp(args[0]) }
+
+func isHelp(arg string) bool { return arg == "-h" || arg == "-help" || arg == "--help" }
+
 // first is the name of a sub-command; empty: there is none.
 func first(args []string) string {
 	if len(args) == 0 {

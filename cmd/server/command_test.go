@@ -1,17 +1,25 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
 
 // Whoever asks a command for help has made no mistake.
 func TestHelpOfCommands(t *testing.T) {
-	for _, args := range [][]string{{"demo", "--help"}, {"keys", "create", "-h"}, {"serve", "-h"}, {"doctor", "--help"}} {
+	t.Chdir(t.TempDir())
+	for _, line := range []string{
+		"demo --help", "serve -h", "doctor --help", "console -h", "migrate --help", "keys --help", "keys create -h", "keys list -help", "keys revoke --help", "audit --help", "audit verify -h",
+	} {
 		var out, errOut strings.Builder
-		if code := run(t.Context(), args, nil, &out, &errOut); code != exitOK || strings.Contains(errOut.String(), "help requested") || !strings.Contains(errOut.String(), "Usage of signoff") {
-			t.Errorf("%q: exit %d\n%s%s", args, code, &out, &errOut)
+		code := run(t.Context(), strings.Fields(line), nil, &out, &errOut)
+		if said := out.String() + errOut.String(); code != exitOK || strings.Contains(said, "help requested") || !strings.Contains(strings.ToLower(said), "usage") {
+			t.Errorf("%s: exit %d\n%s", line, code, said)
 		}
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("help has made %v", left)
 	}
 	var out, errOut strings.Builder
 	if code := run(t.Context(), []string{"demo", "--nosuch"}, nil, &out, &errOut); code != exitUsage {

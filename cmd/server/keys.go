@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -24,8 +25,15 @@ func manageKeys(ctx context.Context, args []string, std stdio) error {
 	do, known := map[string]func(context.Context, *store.Store, []string, stdio) error{
 		"create": createKey, "list": listKeys, "revoke": revokeKey,
 	}[first(args)]
-	if !known {
-		return usagef("%s\n  %s", keysUsage, strings.Join(allScopes(), "\n  "))
+	usage := keysUsage + "\n  " + strings.Join(allScopes(), "\n  ")
+	switch {
+	case asksForHelp(args):
+		fmt.Fprintln(std.out, usage)
+		return nil
+	case !known:
+		return usagef("%s", usage)
+	case slices.ContainsFunc(args[1:], isHelp): // the flags are printed without a database
+		return do(ctx, nil, args[1:], std)
 	}
 	s, err := openMigrated(ctx)
 	if err != nil {

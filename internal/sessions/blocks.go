@@ -102,11 +102,11 @@ func (b *blocks) supersede() (by domain.ExecutionID, err error) {
 }
 
 func (b *blocks) cancelOther(ctx context.Context, id, newest domain.ExecutionID) error {
-	wish := b.supersededBy(newest)
+	cancel := b.supersededBy(newest)
 	other := domain.Execution{ID: id, Request: domain.Request{RunbookID: b.execution.Request.RunbookID}}
 	_, err := b.engine.log.Commit(ctx, store.Change{
-		Execution: id, Cancel: wish,
-		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, wish.By, audit.BySession)},
+		Execution: id, Cancel: cancel,
+		Audit: []domain.AuditRecord{audit.Execution("execution.cancelled", other, cancel.By, audit.BySession)},
 	})
 	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
 		return nil // it has ended by itself

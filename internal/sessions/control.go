@@ -31,9 +31,9 @@ func (c *control) readNew() error {
 func (c *control) read() error {
 	ctx, cancel := c.claim.reading()
 	defer cancel()
-	wishes, err := c.engine.store.ControlRequests(ctx, c.execution.ID)
+	requests, err := c.engine.store.ControlRequests(ctx, c.execution.ID)
 	if err == nil {
-		c.requests = wishes
+		c.requests = requests
 	}
 	return err
 }

@@ -315,3 +315,19 @@ func names(line, folder string) bool {
 func partOfPath(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("_-.}", c) >= 0
 }
+
+// A test that writes beside its sources would leave a database in the repository, and in every image that is built from it.
+func TestNoDatabasesAndNoBinaries(t *testing.T) {
+	for _, name := range files(t) {
+		if ext := filepath.Ext(name); ext == ".png" || ext == ".ico" || ext == ".woff2" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.IndexByte(content[:min(len(content), 8000)], 0) >= 0 {
+			t.Errorf("%s is no text; is it built, or left behind by a test?", name)
+		}
+	}
+}

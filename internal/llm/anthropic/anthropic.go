@@ -17,9 +17,6 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// Name is what the configuration calls the provider.
-const Name = "anthropic"
-
 // Provider is Anthropic's messages. Its price factors are one for all its models; writing is that of a cache of five minutes.
 var Provider = provider.Provider{
 	Name:      Name,

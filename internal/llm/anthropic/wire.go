@@ -2,6 +2,9 @@ package anthropic
 
 import "encoding/json"
 
+// Name is what the configuration calls the provider.
+const Name = "anthropic"
+
 // body is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
 type body struct {
 	Model     string    `json:"model"`

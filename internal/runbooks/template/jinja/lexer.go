@@ -1,7 +1,6 @@
 package jinja
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode"
@@ -259,16 +258,33 @@ func (l *lexer) token() {
 
 func wordy(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-var numberForm = regexp.MustCompile(`^\d[\d_]*(\.\d[\d_]*)?([eE][+-]?\d[\d_]*)?`)
-
 func (l *lexer) number() {
-	written, kind := numberForm.FindString(l.rest()), integer
-	if strings.ContainsAny(written, ".eE") {
-		kind = decimal
+	rest, k := l.rest(), integer
+	end := digits(rest, 0)
+	if end+1 < len(rest) && rest[end] == '.' && isDigit(rest[end+1]) {
+		k, end = decimal, digits(rest, end+1)
 	}
-	l.emit(kind, strings.ReplaceAll(written, "_", ""))
-	l.skip(len(written))
+	if end < len(rest) && (rest[end] == 'e' || rest[end] == 'E') {
+		exponent := end + 1
+		if exponent < len(rest) && (rest[exponent] == '+' || rest[exponent] == '-') {
+			exponent++
+		}
+		if exponent < len(rest) && isDigit(rest[exponent]) {
+			k, end = decimal, digits(rest, exponent)
+		}
+	}
+	l.emit(k, strings.ReplaceAll(rest[:end], "_", ""))
+	l.skip(end)
 }
+
+func digits(source string, at int) int {
+	for at < len(source) && (isDigit(source[at]) || source[at] == '_') {
+		at++
+	}
+	return at
+}
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 func (l *lexer) string(quote byte) {
 	var out strings.Builder
