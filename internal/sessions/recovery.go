@@ -78,7 +78,7 @@ func (r *recovery) reason() string {
 	case r.execution.Recovery > 0:
 		return "recovered"
 	default: // it was parked, or its driver has handed it off
-		return "takenUp"
+		return "continued"
 	}
 }
 

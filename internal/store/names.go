@@ -19,11 +19,25 @@ const (
 	elsewhere = "outcome"
 )
 
+// The one reason of a change of status that was renamed, with its member.
+var (
+	reasonInRows    = []byte(`"reason":"takenUp"`)
+	reasonElsewhere = []byte(`"reason":"continued"`)
+)
+
 // eventToRow returns the data of an event as its row has it.
-func eventToRow(t domain.EventType, data []byte) []byte { return renameIn(t, data, elsewhere, inRows) }
+func eventToRow(t domain.EventType, data []byte) []byte {
+	if t == domain.StateChangedType {
+		return bytes.Replace(data, reasonElsewhere, reasonInRows, 1)
+	}
+	return renameIn(t, data, elsewhere, inRows)
+}
 
 // eventFromRow returns the data of an event as its payload has it.
 func eventFromRow(t domain.EventType, data []byte) []byte {
+	if t == domain.StateChangedType {
+		return bytes.Replace(data, reasonInRows, reasonElsewhere, 1)
+	}
 	return renameIn(t, data, inRows, elsewhere)
 }
 

@@ -35,6 +35,7 @@ func TestRowsKeepTheirNames(t *testing.T) {
 		}
 		written := []domain.Event{
 			domain.NewEvent("x", domain.ToolCallCompleted{ToolCallID: "t", Outcome: domain.OutcomeSucceeded, Output: `{"outcome":1,"fate":2}`}),
+			domain.NewEvent("x", domain.StateChanged{From: domain.StatusPendingToolApproval, To: domain.StatusInitializing, Reason: "continued"}),
 			domain.NewEvent("x", domain.ExecutionEnded{Status: domain.StatusCompleted, Output: output, FinishReason: "stop", DurationSeconds: 1}),
 		}
 		ended := time.Now()
@@ -44,7 +45,10 @@ func TestRowsKeepTheirNames(t *testing.T) {
 		if rows[0] != completedRow {
 			t.Errorf("the row of the call is %s", rows[0])
 		}
-		for _, row := range append(rows[1:], column(t, s, `select output from executions where id = 'x'`)...) {
+		if !strings.Contains(rows[1], `"reason":"takenUp"`) {
+			t.Errorf("the row of the change is %s", rows[1])
+		}
+		for _, row := range append(rows[2:], column(t, s, `select output from executions where id = 'x'`)...) {
 			if !strings.Contains(row, executedRow) || !strings.Contains(row, `"structured":`+ofTheModel) {
 				t.Errorf("a row with an output is %s", row)
 			}
@@ -90,7 +94,7 @@ func fed(ctx context.Context, t *testing.T, s *store.Store) []store.FeedEvent {
 	for {
 		page, err := s.Feed(ctx, domain.DefaultTenant, store.FeedCursor{}, 10, 1<<20)
 		if err != nil || !page.Later && !page.More {
-			if len(page.Events) != 2 {
+			if len(page.Events) != 3 {
 				t.Fatal(err, page)
 			}
 			return page.Events
