@@ -18,6 +18,10 @@ func TestHelpOfCommands(t *testing.T) {
 			t.Errorf("%s: exit %d\n%s", line, code, said)
 		}
 	}
+	var said strings.Builder // -h is the name here
+	if code := run(t.Context(), []string{"keys", "create", "--name", "-h", "--expires", "-1h"}, nil, &said, &said); code != exitUsage {
+		t.Errorf("a bad time: exit %d\n%s", code, &said)
+	}
 	if left, _ := os.ReadDir("."); len(left) > 0 {
 		t.Errorf("help has made %v", left)
 	}

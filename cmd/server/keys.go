@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -22,25 +21,19 @@ SCOPES is a comma-separated list, or "all":`
 
 // manageKeys works on the database directly, beside a running server: a revoked key stops within seconds.
 func manageKeys(ctx context.Context, args []string, std stdio) error {
-	do, known := map[string]func(context.Context, *store.Store, []string, stdio) error{
+	do, known := map[string]func(context.Context, []string, stdio) error{
 		"create": createKey, "list": listKeys, "revoke": revokeKey,
 	}[first(args)]
 	usage := keysUsage + "\n  " + strings.Join(allScopes(), "\n  ")
 	switch {
+	case known:
+		return do(ctx, args[1:], std)
 	case asksForHelp(args):
 		fmt.Fprintln(std.out, usage)
 		return nil
-	case !known:
+	default:
 		return usagef("%s", usage)
-	case slices.ContainsFunc(args[1:], isHelp): // the flags are printed without a database
-		return do(ctx, nil, args[1:], std)
 	}
-	s, err := openMigrated(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	return do(ctx, s, args[1:], std)
 }
 
 func allScopes() []string {
@@ -51,7 +44,7 @@ func allScopes() []string {
 	return names
 }
 
-func createKey(ctx context.Context, s *store.Store, args []string, std stdio) error {
+func createKey(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys create", std)
 	name := set.String("name", "", "whose key it is; decisions are shown under it")
 	scopes := set.String("scopes", "", `what it may do, comma-separated, or "all"`)
@@ -71,6 +64,11 @@ func createKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 		expires := time.Now().UTC().Add(*lifetime)
 		params.Expires = &expires
 	}
+	s, err := openMigrated(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	token, key, err := keys.Create(ctx, s, params)
 	if domain.CodeOf(err) == domain.CodeInvalid {
 		return usagef("%s", domain.FailureOf(err).Message)
@@ -86,12 +84,17 @@ func createKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 	return err
 }
 
-func listKeys(ctx context.Context, s *store.Store, args []string, std stdio) error {
+func listKeys(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys list", std)
 	tenant := set.String("tenant", string(domain.DefaultTenant), "whose keys")
 	if err := parse(set, args); err != nil {
 		return err
 	}
+	s, err := openMigrated(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	all, err := s.Keys(ctx, domain.TenantID(*tenant))
 	if err != nil {
 		return err
@@ -123,7 +126,7 @@ func day(t *time.Time) string {
 	return t.Format("2006-01-02 15:04")
 }
 
-func revokeKey(ctx context.Context, s *store.Store, args []string, std stdio) error {
+func revokeKey(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys revoke", std)
 	tenant := set.String("tenant", string(domain.DefaultTenant), "whose key")
 	if err := set.Parse(args); err != nil {
@@ -132,12 +135,17 @@ func revokeKey(ctx context.Context, s *store.Store, args []string, std stdio) er
 	if set.NArg() != 1 {
 		return usagef("signoff keys revoke takes the id of one key")
 	}
+	s, err := openMigrated(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
 	if err := s.RevokeKey(ctx, domain.TenantID(*tenant), set.Arg(0)); err != nil {
 		return err
 	}
 	if err := s.AppendAudit(ctx, domain.TenantID(*tenant), audit.Key("key.revoked", set.Arg(0), "", nil)); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(std.err, "Key %s is revoked; running servers stop taking it within seconds.\n", set.Arg(0))
+	_, err = fmt.Fprintf(std.err, "Key %s is revoked; running servers stop taking it within seconds.\n", set.Arg(0))
 	return err
 }
