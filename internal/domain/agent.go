@@ -108,6 +108,7 @@ type Introduction struct {
 	Continued    string // how an earlier session was taken up: load or resume; empty for a new one
 	Mode         string // that it works in, where it has modes
 	Model        string // that it works with, where it says so
+	Isolated     bool   // it is a process that runs in the environment of the execution
 }
 
 // Prompt is what a turn starts from. Text is the person's message; an agent that keeps its own history needs no more. History ends with this
@@ -162,6 +163,14 @@ type Host interface {
 	// Runbook is the runbook that the execution works on, with the document as the client has sent it last.
 	Runbook() Runbook
 
+	// Environment is what commands and file tools of the execution see of the machine, and reach. The zero value is that of an execution that is
+	// older than environments.
+	Environment() Environment
+
+	// Surroundings says the same to a model. The text stays the same from turn to turn, as long as the operator's definitions do. It is empty for
+	// an execution that is older than environments.
+	Surroundings(ctx context.Context) string
+
 	// OpenFile opens a regular file of the workspace for reading. A path that leaves the workspace, by `..`, by a
 	// symlink or by being absolute elsewhere, is refused with [CodePathOutsideWorkspace].
 	OpenFile(ctx context.Context, path string) (fs.File, error)
@@ -204,6 +213,8 @@ type Question struct {
 	Call    ToolCall
 	Options json.RawMessage // agentPermission: the agent's options, verbatim
 	Form    json.RawMessage // question: {message, schema}
+
+	Isolated bool // an external agent asks, whose process runs in the environment of the execution
 }
 
 // Answer is what became of a [Question].

@@ -54,12 +54,13 @@ type Approval struct {
 	Kind             ApprovalKind
 	Call             ToolCall
 	WorkingDirectory string
-	ArgumentsHash    string          // see approvals.Hash
-	Options          json.RawMessage // agentPermission: the agent's options as it sent them, a list; nil otherwise
-	Question         json.RawMessage // question: {message, schema}; nil otherwise
-	Isolation        *Isolation      // nil: the call runs no program, or that was not written down
-	AskedBy          string          // what of the policy asks; see approvals.Source
-	Reason           string          // why a person is asked, in a sentence
+	ArgumentsHash    string               // see approvals.Hash
+	Options          json.RawMessage      // agentPermission: the agent's options as it sent them, a list; nil otherwise
+	Question         json.RawMessage      // question: {message, schema}; nil otherwise
+	Isolation        *Isolation           // nil: the call runs no program, or that was not written down
+	Environment      *ApprovalEnvironment // nil: the execution is older than environments, or the call runs in an external agent outside of any
+	AskedBy          string               // what of the policy asks; see approvals.Source
+	Reason           string               // why a person is asked, in a sentence
 	RememberOptions  []RememberOption
 	Status           ApprovalStatus
 	Requested        time.Time

@@ -27,6 +27,8 @@ type AuditRecord struct {
 	Outcome       string          `json:"outcome,omitempty"`
 	Summary       string          `json:"summary,omitempty"` // of the result, cut short
 	DurationMs    int64           `json:"durationMs,omitempty"`
+
+	Environment *EnvironmentStamp `json:"environment,omitempty"` // in which it runs; nil where there was none, or nothing runs
 }
 
 // AuditEntry is one link of a tenant's chain. Entries are appended and never changed.

@@ -58,40 +58,41 @@ const (
 
 // Errors that end an execution or a tool call.
 const (
-	CodeLimitReached         Code = "limitReached"         // the model's token limit, or maxIterations
-	CodeRefused              Code = "refused"              // the model declined
-	CodeTimedOut             Code = "timedOut"             // timeoutSeconds of active time are over
-	CodeModelFailed          Code = "modelFailed"          // the provider answered with an error, also after retries
-	CodeModelUnauthorized    Code = "modelUnauthorized"    // the provider does not accept the key
-	CodeModelUnreachable     Code = "modelUnreachable"     // no connection to the provider
-	CodeModelStreamBroken    Code = "modelStreamBroken"    // the stream ended without saying how
-	CodeModelNotConfigured   Code = "modelNotConfigured"   // the key's environment variable is empty
-	CodeRecoveryLimit        Code = "recoveryLimit"        // recovered again and again without progress
-	CodeAgentFailed          Code = "agentFailed"          // the agent gave up for a reason without a code
-	CodeAgentUnavailable     Code = "agentUnavailable"     // the agent's program is not there, or cannot be run
-	CodeAgentUnauthorized    Code = "agentUnauthorized"    // the agent wants to be signed in first
-	CodeAgentExited          Code = "agentExited"          // the agent's process ended in the middle of its work
-	CodeAgentProtocol        Code = "agentProtocol"        // the agent does not speak the protocol as it should
-	CodeAgentTimedOut        Code = "agentTimedOut"        // the agent did not start, or did not take what it was sent
-	CodeInterrupted          Code = "interrupted"          // it was interrupted, and nobody chose to go on
-	CodeUnknownTool          Code = "unknownTool"          // the model named a tool that does not exist
-	CodeInvalidArguments     Code = "invalidArguments"     // the model's arguments do not fit the tool
-	CodeDenied               Code = "denied"               // a person said no
-	CodePolicyDenied         Code = "policyDenied"         // the capabilities say no
-	CodeSandboxUnavailable   Code = "sandboxUnavailable"   // nothing can confine the command, so it is not run
-	CodeNotStarted           Code = "notStarted"           // the command did not begin; nothing of it ran, and it may be tried again
-	CodePathOutsideWorkspace Code = "pathOutsideWorkspace" // the path leaves the workspace
-	CodeToolFailed           Code = "toolFailed"           // it ran, and failed
-	CodeCancelled            Code = "cancelled"            // the execution was cancelled
-	CodeSecretExposed        Code = "secretExposed"        // the arguments hold the value of a secret
-	CodeDestinationBlocked   Code = "destinationBlocked"   // the address is private, or not among those that were granted
-	CodeContextOverflow      Code = "contextOverflow"      // the conversation is longer than the model can read
-	CodeOutcomeUnknown       Code = "outcomeUnknown"       // it may have run when the process died
-	CodeOutputInvalid        Code = "outputInvalid"        // the final answer does not fit the outputSchema
-	CodeGenerationFailed     Code = "generationFailed"     // the model handed in no blocks that can be used
-	CodeQuotaExceeded        Code = "quotaExceeded"        // the provider's account has nothing left
-	CodeClientTimedOut       Code = "clientTimedOut"       // the client did not answer the call in time
-	CodeClientFailed         Code = "clientFailed"         // the client could not do it
+	CodeLimitReached           Code = "limitReached"           // the model's token limit, or maxIterations
+	CodeRefused                Code = "refused"                // the model declined
+	CodeTimedOut               Code = "timedOut"               // timeoutSeconds of active time are over
+	CodeModelFailed            Code = "modelFailed"            // the provider answered with an error, also after retries
+	CodeModelUnauthorized      Code = "modelUnauthorized"      // the provider does not accept the key
+	CodeModelUnreachable       Code = "modelUnreachable"       // no connection to the provider
+	CodeModelStreamBroken      Code = "modelStreamBroken"      // the stream ended without saying how
+	CodeModelNotConfigured     Code = "modelNotConfigured"     // the key's environment variable is empty
+	CodeRecoveryLimit          Code = "recoveryLimit"          // recovered again and again without progress
+	CodeAgentFailed            Code = "agentFailed"            // the agent gave up for a reason without a code
+	CodeAgentUnavailable       Code = "agentUnavailable"       // the agent's program is not there, or cannot be run
+	CodeAgentUnauthorized      Code = "agentUnauthorized"      // the agent wants to be signed in first
+	CodeAgentExited            Code = "agentExited"            // the agent's process ended in the middle of its work
+	CodeAgentProtocol          Code = "agentProtocol"          // the agent does not speak the protocol as it should
+	CodeAgentTimedOut          Code = "agentTimedOut"          // the agent did not start, or did not take what it was sent
+	CodeInterrupted            Code = "interrupted"            // it was interrupted, and nobody chose to go on
+	CodeUnknownTool            Code = "unknownTool"            // the model named a tool that does not exist
+	CodeInvalidArguments       Code = "invalidArguments"       // the model's arguments do not fit the tool
+	CodeDenied                 Code = "denied"                 // a person said no
+	CodePolicyDenied           Code = "policyDenied"           // the capabilities say no
+	CodeEnvironmentUnavailable Code = "environmentUnavailable" // this machine cannot build the environment
+	CodeSandboxUnavailable     Code = "sandboxUnavailable"     // nothing can confine the command, so it is not run
+	CodeNotStarted             Code = "notStarted"             // the command did not begin; nothing of it ran, and it may be tried again
+	CodePathOutsideWorkspace   Code = "pathOutsideWorkspace"   // the path leaves the workspace
+	CodeToolFailed             Code = "toolFailed"             // it ran, and failed
+	CodeCancelled              Code = "cancelled"              // the execution was cancelled
+	CodeSecretExposed          Code = "secretExposed"          // the arguments hold the value of a secret
+	CodeDestinationBlocked     Code = "destinationBlocked"     // the address is private, or not among those that were granted
+	CodeContextOverflow        Code = "contextOverflow"        // the conversation is longer than the model can read
+	CodeOutcomeUnknown         Code = "outcomeUnknown"         // it may have run when the process died
+	CodeOutputInvalid          Code = "outputInvalid"          // the final answer does not fit the outputSchema
+	CodeGenerationFailed       Code = "generationFailed"       // the model handed in no blocks that can be used
+	CodeQuotaExceeded          Code = "quotaExceeded"          // the provider's account has nothing left
+	CodeClientTimedOut         Code = "clientTimedOut"         // the client did not answer the call in time
+	CodeClientFailed           Code = "clientFailed"           // the client could not do it
 )
 
 // Error carries a code for programs, a sentence that is safe to show to anyone, and a cause for the log alone.

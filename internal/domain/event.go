@@ -55,6 +55,7 @@ const (
 	ModelRetryingType      EventType = "model.retrying"
 	ModelSwitchedType      EventType = "model.switched"
 	ContextCompactedType   EventType = "context.compacted"
+	ModelStateDroppedType  EventType = "model.stateDropped"
 	BudgetWarnedType       EventType = "budget.warned"
 	BlocksGeneratedType    EventType = "blocks.generated"
 	BlocksAcceptedType     EventType = "blocks.accepted"
@@ -81,6 +82,13 @@ type Payload interface {
 	EventType() EventType
 }
 
+// The reasons of a [ModelStateDropped].
+const (
+	StateTooLarge    = "tooLarge"    // it is over its bound
+	StateHoldsSecret = "holdsSecret" // the value of a known secret is in it
+	StateRefused     = "refused"     // the provider has refused a request with it
+)
+
 // NewEvent encodes payload as an event that has not got its seq and time yet: the log gives them.
 func NewEvent(execution ExecutionID, payload Payload) Event {
 	return Event{Execution: execution, Type: payload.EventType(), Data: Encode(payload)}
@@ -101,6 +109,8 @@ type (
 	ExecutionCreated struct {
 		Status Status `json:"status"` // always queued
 		Source Source `json:"source"`
+
+		Environment *EnvironmentChoice `json:"environment,omitempty"` // with its digest; nil in logs that are older than environments
 	}
 
 	// StateChanged is every change of status but the last, which is the terminal event.
@@ -319,21 +329,22 @@ type (
 
 	// ApprovalRequested carries all that a person needs to decide.
 	ApprovalRequested struct {
-		ApprovalID       ApprovalID      `json:"approvalId"`
-		ToolCallID       string          `json:"toolCallId"`
-		Kind             ApprovalKind    `json:"kind"`
-		Tool             string          `json:"tool"`
-		Arguments        json.RawMessage `json:"arguments"`
-		ArgumentsHash    string          `json:"argumentsHash"`
-		Summary          string          `json:"summary"`
-		WorkingDirectory string          `json:"workingDirectory"`
-		Options          json.RawMessage `json:"options,omitempty"`  // agentPermission: the agent's, as it sent them
-		Question         json.RawMessage `json:"question,omitempty"` // question: {message, schema}
-		ExpiresAt        *time.Time      `json:"expiresAt"`
-		AskedBy          string          `json:"askedBy,omitempty"` // what of the policy asks; see approvals.Source
-		Reason           string          `json:"reason,omitempty"`  // why a person is asked
-		Sandbox          string          `json:"sandbox,omitempty"` // what would confine it, for a command of ours
-		Isolation        *Isolation      `json:"isolation,omitempty"`
+		ApprovalID       ApprovalID           `json:"approvalId"`
+		ToolCallID       string               `json:"toolCallId"`
+		Kind             ApprovalKind         `json:"kind"`
+		Tool             string               `json:"tool"`
+		Arguments        json.RawMessage      `json:"arguments"`
+		ArgumentsHash    string               `json:"argumentsHash"`
+		Summary          string               `json:"summary"`
+		WorkingDirectory string               `json:"workingDirectory"`
+		Options          json.RawMessage      `json:"options,omitempty"`  // agentPermission: the agent's, as it sent them
+		Question         json.RawMessage      `json:"question,omitempty"` // question: {message, schema}
+		ExpiresAt        *time.Time           `json:"expiresAt"`
+		AskedBy          string               `json:"askedBy,omitempty"` // what of the policy asks; see approvals.Source
+		Reason           string               `json:"reason,omitempty"`  // why a person is asked
+		Sandbox          string               `json:"sandbox,omitempty"` // what would confine it, for a command of ours
+		Isolation        *Isolation           `json:"isolation,omitempty"`
+		Environment      *ApprovalEnvironment `json:"environment"` // nil: see [Approval]
 		// RememberOptions are the rules that the decision may leave behind.
 		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}
@@ -400,6 +411,15 @@ type (
 		To      string `json:"to"`
 		Code    Code   `json:"code"`
 		Message string `json:"message"`
+	}
+
+	// ModelStateDropped reports that opaque state of a model, such as signed reasoning, is not sent back to it. The next request goes
+	// out as after a fallback.
+	ModelStateDropped struct {
+		Turn      int    `json:"turn"`
+		MessageID string `json:"messageId,omitempty"` // whose state it is; empty = all the states of this model
+		Model     string `json:"model"`               // its name in the registry
+		Reason    string `json:"reason"`              // one of the three below
 	}
 
 	// ContextCompacted reports that old tool results were cut down to a line each, for the model alone: the log has them. Where
@@ -482,6 +502,7 @@ func (UsageUpdated) EventType() EventType          { return UsageUpdatedType }
 func (ModelRetrying) EventType() EventType         { return ModelRetryingType }
 func (ModelSwitched) EventType() EventType         { return ModelSwitchedType }
 func (ContextCompacted) EventType() EventType      { return ContextCompactedType }
+func (ModelStateDropped) EventType() EventType     { return ModelStateDroppedType }
 func (BudgetWarned) EventType() EventType          { return BudgetWarnedType }
 func (BlocksGenerated) EventType() EventType       { return BlocksGeneratedType }
 func (BlocksAccepted) EventType() EventType        { return BlocksAcceptedType }
@@ -522,7 +543,7 @@ var (
 		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated], of[CommandsUpdated],
 		of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
 		of[ToolCallRequested], of[ToolCallUpdated], of[ToolCallReported], of[ToolCallCompleted], of[PlanUpdated], of[UsageUpdated],
-		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ContextCompacted],
+		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted],
 	)
 )
 

@@ -65,7 +65,8 @@ type Request struct {
 	TimeoutSeconds         int                    `json:"timeoutSeconds"`         // active time per turn; 0 = none
 	ApprovalTimeoutSeconds int                    `json:"approvalTimeoutSeconds"` // 0 = never
 	Retry                  *Retry                 `json:"retry,omitempty"`        // nil = as long as the server says
-	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved, inside the root
+	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved; in a workspace or a mount
+	Environment            EnvironmentChoice      `json:"environment,omitzero"`   // of its commands and file tools; without a name the workspace alone
 	Tools                  ToolSettings           `json:"tools,omitzero"`
 	Rules                  []RequestRule          `json:"rules,omitempty"`       // permission rules of this execution alone
 	SafeModeOff            bool                   `json:"safeModeOff,omitempty"` // full trust: only what is refused or catastrophic is held
@@ -82,8 +83,16 @@ type Request struct {
 	Runbook                Runbook                `json:"runbook,omitzero"`
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
 	Metadata               map[string]string      `json:"metadata,omitempty"`
+	Requires               int                    `json:"requires,omitempty"`      // what a server must understand to drive it, see [RequiresEnvironments]
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
 }
+
+// RequiresEnvironments is required by an execution that an older server would drive with more access, or with other guards, than it has been given:
+// it would ignore the environment. A server drives no execution that requires more than [Understands].
+const RequiresEnvironments = 1
+
+// Understands is the highest requirement that this server meets.
+const Understands = RequiresEnvironments
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {

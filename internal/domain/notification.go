@@ -36,6 +36,8 @@ type NotificationData struct {
 	Tool     string       `json:"tool,omitempty"`
 	Expires  *time.Time   `json:"expiresAt,omitempty"`
 
+	Environment *ApprovalEnvironment `json:"environment,omitempty"` // in which the call would run
+
 	Status       string       `json:"status,omitempty"`
 	Resolution   Resolution   `json:"resolution,omitempty"`
 	DecidedBy    *Actor       `json:"decidedBy,omitempty"`

@@ -34,4 +34,9 @@ type Matcher struct {
 	Command       string `json:"command,omitempty"` // the words of a simple command; " *" at the end: whatever follows
 	Host          string `json:"host,omitempty"`    // for the hosts that the call connects to, see egress.Covers
 	Server        string `json:"mcpServer,omitempty"`
+
+	// Environment is the name of the environment that the call runs in. A rule that allows without one holds in the environment workspace alone, and a
+	// rule that restricts without one in all. With a digest, a rule that allows holds for that definition alone.
+	Environment       string `json:"environment,omitempty"`
+	EnvironmentDigest string `json:"environmentDigest,omitempty"`
 }

@@ -16,12 +16,13 @@ const (
 	ClassNetwork  Class = "network"
 	ClassMCP      Class = "mcp"      // a tool of an MCP server: what it does is the server's
 	ClassDelegate Class = "delegate" // another agent does it
+	ClassHost     Class = "host"     // on the host, without isolation; beside the class of the call itself
 	ClassNone     Class = "none"     // nothing outside of the conversation: nobody needs to be asked
 	ClassOther    Class = "other"    // what nobody could classify: a person is always asked
 )
 
 // Classes are those that capabilities grant.
-var Classes = []Class{ClassRead, ClassWrite, ClassExecute, ClassNetwork, ClassMCP, ClassDelegate}
+var Classes = []Class{ClassRead, ClassWrite, ClassExecute, ClassNetwork, ClassMCP, ClassDelegate, ClassHost}
 
 // Verdict is what policy says of an action.
 type Verdict string
@@ -40,10 +41,11 @@ type Capabilities struct {
 	Network  Verdict `json:"network"`
 	MCP      Verdict `json:"mcp"`
 	Delegate Verdict `json:"delegate"`
+	Host     Verdict `json:"host"` // deny or ask
 }
 
 // DefaultCapabilities is what an execution has where its request says nothing.
-var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask, Network: Ask, MCP: Ask, Delegate: Ask}
+var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask, Network: Ask, MCP: Ask, Delegate: Ask, Host: Ask}
 
 // Of returns the verdict for class; a class that nobody granted is denied.
 func (c Capabilities) Of(class Class) Verdict {
@@ -60,6 +62,11 @@ func (c Capabilities) Of(class Class) Verdict {
 		return cmp.Or(c.MCP, Ask)
 	case ClassDelegate:
 		return cmp.Or(c.Delegate, Ask)
+	case ClassHost:
+		if c.Host == Deny {
+			return Deny
+		}
+		return Ask // no request and no setting allows what runs without isolation
 	case ClassNone:
 		return Allow
 	case ClassOther:
@@ -111,6 +118,8 @@ type Command struct {
 	Hosts   []string      // that the child may connect to: names, *.names, or * for every public one; empty: no network
 	Timeout time.Duration // 0 = until the context ends
 
+	Environment Environment // the zero value shows the workspace alone
+
 	Tool     string   // whose call runs it; empty: permission rules about any tool hold for it
 	Approved bool     // a person has said yes to the call that runs it
 	Denied   []Denied // what the sandbox keeps it from; the host fills it in
@@ -127,4 +136,5 @@ type CommandResult struct {
 	ExitCode int // as a shell reports it: 128 + signal for a killed process
 	TimedOut bool
 	Duration time.Duration
+	Notes    []string // Signoff's own words on what the command was refused, a sentence each
 }

@@ -432,11 +432,12 @@ func TestSystemPrompt(t *testing.T) {
 		v := &vendor{replies: []reply{saysOnly("ok")}}
 		e := execution()
 		change(&e.Request)
-		if _, err := open(t, config(v), e).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
+		if _, err := open(t, config(v), e).Prompt(t.Context(), &hosttest.Host{Around: "You see /srv."}, prompt("Go")); err != nil {
 			t.Fatal(err)
 		}
 		return v.requests()[0].body.Messages[0].Content
 	}
+	blind := system(func(r *domain.Request) { r.Tools.Enabled = []string{"think"} })
 	plain := system(func(*domain.Request) {})
 	own := system(func(r *domain.Request) { r.SystemPrompt, r.Instructions = "You are a pirate.", "Be brief." })
 	const safety, persona = "A call that was denied is denied.", "You help engineers"
@@ -446,7 +447,8 @@ func TestSystemPrompt(t *testing.T) {
 		"persona where none":      strings.Contains(plain, persona),
 		"persona replaced":        !strings.Contains(own, persona) && strings.Contains(own, "You are a pirate."),
 		"instructions at the end": strings.HasSuffix(own, "\n\nBe brief."),
-		"directory":               strings.Contains(plain, "Working directory: /srv/run"),
+		"directory":               strings.Contains(plain, "Working directory: /srv/run\n\nYou see /srv."),
+		"sight without tools":     !strings.Contains(blind, "You see"),
 	} {
 		if !holds {
 			t.Errorf("%s: not so", what)

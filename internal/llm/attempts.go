@@ -18,7 +18,8 @@ import (
 // execution that has done its work must not fail for that.
 func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
 	asked := t.agent.models.asked()
-	question := provider.Request{System: t.system, Messages: t.agent.conversation.view(), Tools: t.agent.tools.definitions}
+	question := provider.Request{System: t.system, Messages: t.agent.conversation.view(), Tools: t.agent.tools.definitions,
+		CacheKey: string(t.agent.execution.ID)}
 	repeated, err := t.retries(ctx)
 	if err != nil {
 		return provider.Answer{}, nil, err
@@ -27,7 +28,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		t.attempt++
 		// The numbers are for people who read a log; the random end keeps the id unique when a restart asks for the same round again.
 		id := fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
-		said := newMessage(ctx, t.host, id)
+		said := newMessage(ctx, t.host, asked.model.Maker(), id)
 		got, err := asked.client.Stream(ctx, question, said)
 		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
 		if err == nil && !repeated.once && empty {
@@ -35,7 +36,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 				Shown: domain.Errorf(domain.CodeModelFailed, "The answer of model %q was empty.", asked.model.Name)}
 		}
 		if err == nil {
-			return got, said, said.complete()
+			return got, said, said.err
 		}
 		trouble, err := judge(ctx, said, err)
 		if err != nil {

@@ -83,7 +83,9 @@ func checked(m Model) (Model, provider.Provider, error) {
 		}
 		return m, of, domain.Invalid(m.Pointer("provider"), "model %q names the provider %q; there are: %s",
 			m.Name, m.Provider, strings.Join(names, ", "))
-	case of.Address == "": // it asks nobody
+	case of.NeedsAddress && m.BaseURL == "":
+		return m, of, domain.Invalid(m.Pointer("baseUrl"), "model %q has no base URL, which the provider %s needs", m.Name, of.Name)
+	case of.Address == "" && !of.NeedsAddress: // it asks nobody
 		return m, of, nil
 	case m.Model == "":
 		return m, of, domain.Invalid(m.Pointer("model"), "model %q does not say the provider's name for it", m.Name)

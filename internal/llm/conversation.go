@@ -27,6 +27,7 @@ type conversation struct {
 	measured  int64           // tokens up to the last answer, as the provider counted; 0 = unknown
 	shortened map[string]bool // ids of the calls whose results the model gets as a line
 	trimmed   map[string]int  // and of those whose results it gets without their middle, and how many bytes of them
+	refused   map[digest]bool // the states that their model has refused
 }
 
 // add appends to the history, and never to the array that a prompt has brought along.
@@ -70,6 +71,11 @@ func (c *conversation) view() []domain.Message {
 		history = withoutAsides(history)
 	}
 	view := c.mask.messages(history)
+	for i := range view {
+		if len(c.refused) > 0 && c.refused[digestOf(view[i].Thinking)] {
+			view[i].Thinking = nil
+		}
+	}
 	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
 	for _, old := range oldResults(view) {
 		if !c.shortened[old.callID] {

@@ -9,7 +9,7 @@
 //
 // One request to a model is an attempt; the attempts that lead to one answer are a round; rounds make a turn. What
 // differs between vendors is behind the contract of package provider, with a folder each: openai for all that speaks
-// chat completions, anthropic for Anthropic's messages, demo for a scripted model that needs no key. The table in
+// chat completions, responses for OpenAI's Responses API, anthropic for Anthropic's messages, demo for a scripted model that needs no key. The table in
 // providers.go lists them.
 //
 // The files are read downwards: registry.go opens an agent, prompt.go is its loop, ask.go, context.go and attempts.go get one answer, and
@@ -23,6 +23,10 @@
 //
 // What an execution is for, its kind, decides over prompt and tools; see kind.go and toolset.go. One that generates blocks ends its
 // turn by handing them in; see submit.go. A tool of the client is run by the client: the loop waits for it as for a person.
+//
+// A model wants more of its answers back than what they say: signatures, encrypted reasoning, its own ids. That is opaque state. It goes
+// back to the model that made it and to no other, unaltered or not at all; see state.go and package provider. The log keeps it with the
+// answer's thought, as far as the answer has one and it is known when the thought ends; the rest lives as long as the turn.
 //
 // # Promises
 //
@@ -44,6 +48,9 @@
 //   - Usage is a sum over the answers of the execution, with what was told of those that broke off; what the provider
 //     does not report stays nil. A cost that leaves out an answer is no cost: it is nil from there on. See cost.go for what
 //     cached tokens cost.
+//   - State that is too large, holds a secret, or was in a request that its provider calls wrong is dropped whole, with an event. The
+//     conversation is valid without it for each provider, as it is after a fallback.
+//   - A model sees its own calls as it made them. Where a person had something else run, the result says what.
 //   - Cutting results changes what the model is sent, never the log. Taken up again, the same history is cut the same;
 //     the results that the model has not gone on from are left whole, until the provider refuses them. A refusal as too
 //     long is tried once more without older results, and once more with the last round's results shortened to their

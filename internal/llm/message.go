@@ -21,7 +21,8 @@ type message struct {
 	id   string
 
 	text, thought strings.Builder // all of it
-	state         json.RawMessage // of the thoughts, as the provider wants it back
+	maker         provider.Maker
+	state         []provider.Part // of what was said so far, as the provider wants it back
 
 	speaking  bool   // a text delta is out
 	thinking  bool   // a thought delta is out and not completed
@@ -31,11 +32,10 @@ type message struct {
 	heldKind  bool   // true for a thought
 	err       error  // the host's; final
 
-	end []domain.Payload // what closes it, to be told with what it asks for
 }
 
-func newMessage(ctx context.Context, host domain.Host, id string) *message {
-	return &message{ctx: ctx, host: host, id: id}
+func newMessage(ctx context.Context, host domain.Host, maker provider.Maker, id string) *message {
+	return &message{ctx: ctx, host: host, maker: maker, id: id}
 }
 
 var _ provider.Sink = (*message)(nil)
@@ -51,7 +51,9 @@ func (m *message) Text(text string) error {
 	if text == "" {
 		return m.err
 	}
-	m.endThought(false)
+	if m.thinking {
+		_ = m.emit(m.thoughtEnd(provider.State{Maker: m.maker, Parts: m.state}.Encode()))
+	}
 	m.text.WriteString(text)
 	return m.emit(domain.MessageDelta{MessageID: m.id, Text: text})
 }
@@ -74,10 +76,10 @@ func (m *message) Thought(text string) error {
 	return m.emit(domain.ThoughtDelta{MessageID: m.thoughtID, Text: text})
 }
 
-// Thinking implements [provider.Sink]. The log gets the state with the answer's first thought; a state without any thought to see
-// has no place in it, and lives as long as the turn.
-func (m *message) Thinking(state json.RawMessage) error {
-	m.state = state
+// State implements [provider.Sink]. The log gets the state with the answer's first thought, as far as it is known when the thought ends.
+// A state without any thought to see has no place in the log, and lives as long as the turn.
+func (m *message) State(parts []provider.Part) error {
+	m.state = parts
 	return m.err
 }
 
@@ -95,39 +97,39 @@ func (m *message) hold(text string, thought bool) string {
 	return strings.TrimLeft(text, "\r\n")
 }
 
-// complete closes what is open: the answer has come to its end. The events go together with those of the answer's calls. A server that died in
-// between would leave an answer that is whole and asks for nothing, which is a turn that has ended.
-func (m *message) complete() error {
+// complete returns the events that close what is open: the answer has come to its end, with this state. They are told together with the
+// answer's calls. A server that died in between would leave an answer that is whole and asks for nothing, which is a turn that has ended.
+func (m *message) complete(state json.RawMessage) (end []domain.Payload) {
 	if m.thinking {
-		m.end = append(m.end, m.thoughtEnd(false))
+		end = append(end, m.thoughtEnd(state))
 	}
 	if m.speaking {
-		m.end = append(m.end, domain.MessageCompleted{MessageID: m.id})
+		end = append(end, domain.MessageCompleted{MessageID: m.id})
 	}
-	return m.err
+	return end
 }
 
 // interrupt closes what is open: the rest will never come.
 func (m *message) interrupt() error {
-	m.endThought(true)
+	if m.thinking {
+		cut := m.thoughtEnd(nil)
+		cut.Interrupted = true
+		_ = m.emit(cut)
+	}
 	if m.speaking {
 		_ = m.emit(domain.MessageCompleted{MessageID: m.id, Interrupted: true})
 	}
 	return m.err
 }
 
-func (m *message) endThought(interrupted bool) {
-	if m.thinking {
-		_ = m.emit(m.thoughtEnd(interrupted))
-	}
-}
-
-func (m *message) thoughtEnd(interrupted bool) domain.ThoughtCompleted {
+// thoughtEnd closes the thought that is open. Only under the answer's own id is the state read back with it; one that is too large, or
+// holds a secret, [turn.stateOf] and the session leave out.
+func (m *message) thoughtEnd(state json.RawMessage) domain.ThoughtCompleted {
 	m.thinking = false
 	m.thoughts++
-	completed := domain.ThoughtCompleted{MessageID: m.thoughtID, Interrupted: interrupted}
-	if !interrupted && m.thoughtID == m.id { // only what belongs to the answer's own id is read back with it
-		completed.Thinking = m.state
+	completed := domain.ThoughtCompleted{MessageID: m.thoughtID}
+	if m.thoughtID == m.id && len(state) <= provider.MaxStateBytes {
+		completed.Thinking = state
 	}
 	return completed
 }

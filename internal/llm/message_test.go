@@ -5,25 +5,24 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 	"signoff/internal/tools/hosttest"
 )
 
 // completed tells the end of an answer that asks for nothing.
 func completed(m *message) error {
-	if err := m.complete(); err != nil {
-		return err
-	}
-	return m.host.Emit(m.ctx, m.end...)
+	return m.host.Emit(m.ctx, m.complete(provider.State{Maker: m.maker, Parts: m.state}.Encode())...)
 }
 
 // TestStateOfThoughtsIsKept: the log has it with the thought that it belongs to, and a restart finds it there.
 func TestStateOfThoughtsIsKept(t *testing.T) {
-	state := json.RawMessage(`{"blocks":[1]}`)
+	first := []provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}}
+	state := provider.State{Maker: "x", Parts: first}.Encode()
 	host := &hosttest.Host{}
-	message := newMessage(t.Context(), host, "m1")
+	message := newMessage(t.Context(), host, "x", "m1")
 	for _, err := range []error{
-		message.Thought("Hm."), message.Thinking(state), message.Text("Yes"),
-		message.Thought("Late."), message.Thinking(json.RawMessage(`{"blocks":[1,2]}`)), completed(message),
+		message.Thought("Hm."), message.State(first), message.Text("Yes"),
+		message.Thought("Late."), message.State(append(first, first...)), completed(message),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -37,21 +36,18 @@ func TestStateOfThoughtsIsKept(t *testing.T) {
 	if last := conversation.Messages[len(conversation.Messages)-1]; string(last.Thinking) != string(state) {
 		t.Errorf("a restart finds %+v", last)
 	}
-	if string(message.state) != `{"blocks":[1,2]}` {
-		t.Errorf("the turn has %s", message.state)
-	}
 }
 
 func TestStateWithoutAThoughtToSee(t *testing.T) {
 	host := &hosttest.Host{}
-	hidden := newMessage(t.Context(), host, "m1")
-	_ = hidden.Thinking(json.RawMessage(`{}`))
+	hidden := newMessage(t.Context(), host, "x", "m1")
+	_ = hidden.State([]provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}})
 	if err := completed(hidden); err != nil || len(host.Payloads()) != 0 || hidden.state == nil {
 		t.Errorf("a thought that cannot be read: %v, %v", host.Payloads(), err)
 	}
-	broken := newMessage(t.Context(), host, "m2")
+	broken := newMessage(t.Context(), host, "x", "m2")
 	_ = broken.Thought("Hm.")
-	_ = broken.Thinking(json.RawMessage(`{}`))
+	_ = broken.State([]provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}})
 	if err := broken.interrupt(); err != nil || hosttest.Of[domain.ThoughtCompleted](host)[0].Thinking != nil {
 		t.Errorf("an interrupted thought keeps its state: %v, %v", host.Payloads(), err)
 	}

@@ -21,7 +21,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if err != nil {
 		return "", err
 	}
-	t.instruct(a.mask.MaskString(t.systemPrompt(notes)))
+	t.instruct(a.mask.MaskString(t.systemPrompt(t.surroundings(ctx), notes)))
 	for range said {
 		if _, err := t.silent(); err != nil {
 			return "", err
@@ -56,13 +56,15 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 	if err != nil {
 		return nil, "", err
 	}
-	told := append(said.end, t.agent.account.count(t.agent.models.asked(), answer.Usage)...)
-	t.agent.conversation.measured = orZero(t.agent.account.contextUsed)
+	var requests []domain.Payload
 	if answer.Finish == provider.FinishStop {
-		var requests []domain.Payload
 		calls, requests = t.runner.request(said.id, answer.Calls)
-		told = append(told, requests...)
 	}
+	state, dropped := t.stateOf(said, answer, calls)
+	told := append(said.complete(state), dropped...)
+	told = append(told, t.agent.account.count(t.agent.models.asked(), answer.Usage)...)
+	told = append(told, requests...)
+	t.agent.conversation.measured = orZero(t.agent.account.contextUsed)
 	if err := t.host.Emit(ctx, told...); err != nil {
 		return nil, "", err
 	}
@@ -76,7 +78,7 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 		return nil, stop, err
 	}
 	t.rounds++
-	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: said.state}
+	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: state}
 	for _, call := range calls {
 		remembered.ToolCalls = append(remembered.ToolCalls, call.ToolCall)
 	}

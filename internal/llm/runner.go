@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -177,7 +179,24 @@ func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *domain.T
 	allowed := *call
 	allowed.Arguments = grant.Arguments
 	host := callHost{r.host, call.Tool, grant.Approved}
-	return r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+	return r.work(ctx, allowed, func() tools.Result {
+		result := tool.Run(ctx, host, allowed)
+		if !sameDocument(call.Arguments, allowed.Arguments) {
+			result.ModelOutput = editNote(allowed.Arguments) + cmp.Or(result.ModelOutput, result.Output)
+		}
+		return result
+	})
+}
+
+// editNote tells the model that other arguments ran than those that it wrote. Its own call stays in the conversation as it made it.
+func editNote(ran json.RawMessage) string {
+	return fmt.Sprintf("[The person who approved this call changed its arguments. What ran instead: %s]\n", ran)
+}
+
+// sameDocument tells whether two documents say the same, however they are written.
+func sameDocument(a, b json.RawMessage) bool {
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
 // submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.

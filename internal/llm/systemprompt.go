@@ -5,10 +5,12 @@ import (
 	_ "embed"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"signoff/internal/domain"
 	"signoff/internal/schema"
+	"signoff/internal/tools"
 )
 
 var (
@@ -44,10 +46,21 @@ func (t *turn) notes(ctx context.Context) ([]domain.Memory, error) {
 	return notes, nil
 }
 
+// surroundings is what the tools of the turn see of the machine; nothing for a turn that has none of these.
+func (t *turn) surroundings(ctx context.Context) string {
+	sees := func(definition tools.Definition) bool {
+		return slices.Contains([]domain.Class{domain.ClassRead, domain.ClassWrite, domain.ClassExecute}, definition.Class)
+	}
+	if !slices.ContainsFunc(t.agent.tools.definitions, sees) {
+		return ""
+	}
+	return t.host.Surroundings(ctx)
+}
+
 // systemPrompt is what the model reads first: the safety layer, which no request replaces; the persona, ours or the
-// request's; the rules of the kind, which no request replaces either; where it works; the request's instructions; what its
-// answer has to fit; the notes, where it has some, and may change them if it writes.
-func (t *turn) systemPrompt(notes []domain.Memory) string {
+// request's; the rules of the kind, which no request replaces either; where it works, and what it sees there; the request's instructions; what
+// its answer has to fit; the notes, where it has some, and may change them if it writes.
+func (t *turn) systemPrompt(surroundings string, notes []domain.Memory) string {
 	request := &t.agent.execution.Request
 	character := persona(request.Kind)
 	if strings.TrimSpace(request.SystemPrompt) != "" {
@@ -55,7 +68,7 @@ func (t *turn) systemPrompt(notes []domain.Memory) string {
 	}
 	parts := []string{safetyText, character, t.agent.tools.without(t.kindRules())}
 	if request.WorkingDirectory != "" && !t.agent.conversation.generates {
-		parts = append(parts, "Working directory: "+request.WorkingDirectory)
+		parts = append(parts, "Working directory: "+request.WorkingDirectory, surroundings)
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
 	parts = append(parts, request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))

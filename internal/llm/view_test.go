@@ -124,11 +124,11 @@ func (s *scripted) Probe(context.Context) error { return nil }
 
 // TestThinkingGoesBack: within the turn, and into the log for what comes after it.
 func TestThinkingGoesBack(t *testing.T) {
-	const state = `{"signed":"thought"}`
+	parts := []provider.Part{{Kind: "thought", JSON: json.RawMessage(`"signed"`)}}
 	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
 		func(sink provider.Sink) (provider.Answer, error) {
-			return provider.Answer{Calls: []provider.Call{{Name: "bash", Arguments: `{"command":"a"}`}}},
-				errors.Join(sink.Thought("Hm."), sink.Thinking(json.RawMessage(state)))
+			calls := []provider.Call{{ID: "own", Name: "bash", Arguments: `{"command":"a"}`, State: parts}}
+			return provider.Answer{Calls: calls, State: parts}, errors.Join(sink.Thought("Hm."), sink.State(parts))
 		},
 		func(sink provider.Sink) (provider.Answer, error) { return provider.Answer{}, sink.Text("ok") },
 	}}
@@ -150,10 +150,13 @@ func TestThinkingGoesBack(t *testing.T) {
 	if _, err := opened.Prompt(t.Context(), host, prompt); err != nil {
 		t.Fatal(err)
 	}
-	if got := model.asked[1].Messages[1]; string(got.Thinking) != state || got.Thought != "Hm." {
-		t.Errorf("sent back: %+v", got)
+	got := model.asked[1].Messages[1]
+	maker := opened.(*agent).models.asked().model.Maker()
+	state := provider.State{Maker: maker, Parts: parts, Calls: []provider.CallState{{CallID: got.ToolCalls[0].ID, ModelID: "own", Made: `{"command":"a"}`, Parts: parts}}}
+	if diff := cmp.Diff(state, maker.StateOf(got)); diff != "" || got.Thought != "Hm." {
+		t.Errorf("sent back: %q (-want +got):\n%s", got.Thought, diff)
 	}
-	if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || string(logged[0].Thinking) != state {
+	if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || string(logged[0].Thinking) != string(state.Encode()) {
 		t.Errorf("logged: %+v", logged)
 	}
 }

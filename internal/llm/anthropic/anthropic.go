@@ -8,9 +8,7 @@
 package anthropic
 
 import (
-	"bytes"
 	"context"
-	"io"
 	"net/http"
 	"strings"
 
@@ -51,7 +49,7 @@ func newClient(entry provider.Model, setup provider.Setup) *client {
 	header.Set("Accept", "text/event-stream")
 	return &client{
 		name:     entry.Name,
-		model:    model{name: entry.Model, maxOutput: maxOutput(entry), thinking: entry.ThinkingTokens},
+		model:    model{maker: entry.Maker(), name: entry.Model, maxOutput: maxOutput(entry), thinking: entry.ThinkingTokens},
 		failures: provider.NewFailures(entry, setup, statusOf),
 		address:  base + "/messages",
 		header:   header,
@@ -77,8 +75,8 @@ func (c *client) Stream(ctx context.Context, request provider.Request, sink prov
 	if err != nil {
 		return provider.Answer{}, provider.ErrorOf(err)
 	}
-	r := &reader{model: c.name, sink: sink, thoughts: thoughtReader{model: c.model.name}}
-	stream, err := c.send(ctx, question)
+	r := &reader{model: c.name, sink: sink}
+	stream, err := provider.Post(ctx, c.http, c.address, c.header, question)
 	if err != nil {
 		return c.end(ctx, r, err)
 	}
@@ -86,20 +84,6 @@ func (c *client) Stream(ctx context.Context, request provider.Request, sink prov
 	got, err := c.read(ctx, feed{provider.NewEventReader(stream)}, r)
 	got.Usage = r.usage.usage()
 	return got, err
-}
-
-// send returns the stream that answers the request. Any other answer is an error; see [provider.Setup.HTTPClient].
-func (c *client) send(ctx context.Context, body []byte) (io.ReadCloser, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.address, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	request.Header = c.header.Clone()
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	return response.Body, nil
 }
 
 func (c *client) read(ctx context.Context, events feed, r *reader) (provider.Answer, error) {

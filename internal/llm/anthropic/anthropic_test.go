@@ -38,6 +38,12 @@ func claude(model provider.Model, body string) (provider.Client, *sentRequest) {
 	}))), sent
 }
 
+// stateOf is what a message has of the state that this model has made.
+func stateOf(model string, parts []provider.Part) json.RawMessage {
+	maker := provider.Model{Name: "suite", Provider: Name, BaseURL: "http://vendor.test/v1", Model: model}.Maker()
+	return provider.State{Maker: maker, Parts: parts}.Encode()
+}
+
 const fineAnswer = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n"
 
 // sends returns what the model is sent for messages.
@@ -188,7 +194,7 @@ func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	remembered := domain.Message{
-		Role: domain.RoleAssistant, Text: "Grüße.I look.", Thought: "The word is <[masked]> & 日本.Unsigned.", Thinking: ear.States[len(ear.States)-1].JSON,
+		Role: domain.RoleAssistant, Text: "Grüße.I look.", Thought: "The word is <[masked]> & 日本.Unsigned.", Thinking: stateOf(budgetModel, ear.States[len(ear.States)-1].Parts),
 		ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash", Arguments: json.RawMessage(`{"command":"ls"}`)}},
 	}
 	question := []domain.Message{{Role: domain.RoleUser, Text: "Go"}, remembered, {Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}}
@@ -218,9 +224,7 @@ func TestTheThoughtsComeInTime(t *testing.T) {
 	}
 	var got []string
 	for _, state := range ear.States {
-		var kept thinkingState
-		providertest.Decode(t, state.JSON, &kept)
-		got = append(got, fmt.Sprintf("%d before text %d", len(kept.Blocks), state.Texts))
+		got = append(got, fmt.Sprintf("%d before text %d", len(state.Parts), state.Texts))
 	}
 	if diff := cmp.Diff([]string{"2 before text 0", "3 before text 2"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -228,10 +232,11 @@ func TestTheThoughtsComeInTime(t *testing.T) {
 }
 
 func TestThinkingMode(t *testing.T) {
-	state := func(provider, model string) json.RawMessage {
+	old := func(provider, model string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))
 	}
-	own := state(Name, budgetModel)
+	thought := func(json string) []provider.Part { return []provider.Part{{Kind: partThought, JSON: []byte(json)}} }
+	own := stateOf(budgetModel, thought(`{"thinking":"Hm.","signature":"signed"}`))
 	user := domain.Message{Role: domain.RoleUser, Text: "Go"}
 	called := func(thinking json.RawMessage) domain.Message {
 		return domain.Message{Role: domain.RoleAssistant, Thinking: thinking, ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash"}}}
@@ -246,15 +251,16 @@ func TestThinkingMode(t *testing.T) {
 	}{
 		{"no round is open", []domain.Message{user}, "enabled", 0},
 		{"its own", []domain.Message{user, called(own), result}, "enabled", 1},
+		{"its own, of an earlier version", []domain.Message{user, called(old(Name, budgetModel)), result}, "enabled", 1},
 		{"missing", []domain.Message{user, called(nil), result}, nil, 0},
 		{"nonsense", []domain.Message{user, called(json.RawMessage(`"x"`)), result}, nil, 0},
-		{"of another model", []domain.Message{user, called(state(Name, "claude-opus-4-1")), result}, nil, 0},
-		{"of another provider", []domain.Message{user, called(state("openai", budgetModel)), result}, nil, 0},
+		{"of another model", []domain.Message{user, called(stateOf("claude-opus-4-1", thought(`{"thinking":"Hm.","signature":"signed"}`))), result}, nil, 0},
+		{"of another provider", []domain.Message{user, called(old("openai", budgetModel)), result}, nil, 0},
 		{"missing in an earlier turn", []domain.Message{user, called(nil), result, answered, user, called(own), result}, "enabled", 1},
 		{"missing, and the user went on at once", []domain.Message{user, called(nil), result, user}, nil, 0},
 		{"only the first answer of a round thinks", []domain.Message{user, called(own), result, called(nil), result}, "enabled", 1},
 		{"only a later answer thinks", []domain.Message{user, called(nil), result, called(own), result}, nil, 1},
-		{"it spoke first", []domain.Message{user, called(json.RawMessage(strings.Replace(string(own), `{"thinking"`, `{"afterText":3,"thinking"`, 1))), result}, nil, 1},
+		{"it spoke first", []domain.Message{user, called(stateOf(budgetModel, thought(`{"afterText":3,"thinking":"Hm.","signature":"signed"}`))), result}, nil, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -105,7 +105,7 @@ func (r *reader) handOn() error {
 		return nil
 	}
 	r.thoughts.handed = len(r.thoughts.blocks)
-	return r.sink.Thinking(domain.Encode(thinkingState{Provider: Name, Model: r.thoughts.model, Blocks: r.thoughts.blocks}))
+	return r.sink.State(r.thoughts.state())
 }
 
 // answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.
@@ -113,7 +113,7 @@ func (r *reader) answer() (provider.Answer, error) {
 	if err := r.handOn(); err != nil {
 		return provider.Answer{}, err
 	}
-	got := provider.Answer{Calls: r.calls.Result()}
+	got := provider.Answer{Calls: r.calls.Result(), State: r.thoughts.state()}
 	switch r.stop {
 	case "end_turn", "tool_use", "stop_sequence":
 		got.Finish = provider.FinishStop

@@ -12,7 +12,8 @@ import (
 
 // model is what a request says of the model that is asked.
 type model struct {
-	name      string // the vendor's
+	maker     provider.Maker // of its states
+	name      string         // the vendor's
 	maxOutput int
 	thinking  int // tokens; 0 = none
 }
@@ -25,7 +26,7 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		MaxTokens: m.maxOutput,
 		Stream:    true,
 		Messages:  m.conversation(request.Messages),
-		Thinking:  thinkingMode(m.name, m.thinking, request.Messages),
+		Thinking:  m.thinkingMode(request.Messages),
 	}
 	for _, definition := range request.Tools {
 		question.Tools = append(question.Tools, tool{definition.Name, definition.Description, definition.Schema})
@@ -46,8 +47,9 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 // become one message, which also brings all results of an answer into one, as the vendor wants them.
 func (m model) conversation(messages []domain.Message) []message {
 	var turns []message
+	ids := provider.WireIDs(m.maker, messages)
 	for _, next := range messages {
-		role, blocks := m.translate(next)
+		role, blocks := m.translate(next, ids)
 		switch last := len(turns) - 1; {
 		case len(blocks) == 0: // an empty message is refused
 		case last >= 0 && turns[last].Role == role:
@@ -79,12 +81,12 @@ func markNewest(turns []message) {
 	}
 }
 
-func (m model) translate(message domain.Message) (role string, blocks []block) {
+func (m model) translate(message domain.Message, ids map[string]string) (role string, blocks []block) {
 	switch message.Role {
 	case domain.RoleAssistant:
-		return assistant, m.said(message)
+		return assistant, m.said(message, ids)
 	case domain.RoleTool:
-		return user, []block{{Type: "tool_result", ToolUseID: provider.Word(message.ToolCallID), Content: textBlocks(message.Text)}}
+		return user, []block{{Type: "tool_result", ToolUseID: ids[message.ToolCallID], Content: textBlocks(message.Text)}}
 	default:
 		return user, textBlocks(message.Text)
 	}
@@ -101,9 +103,9 @@ func textBlocks(text string) []block {
 func visible(text string) bool { return strings.TrimSpace(text) != "" }
 
 // said is an answer of the model, with its thoughts where they were.
-func (m model) said(message domain.Message) []block {
-	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls}
-	for _, thought := range thoughts(m.name, message) {
+func (m model) said(message domain.Message, ids map[string]string) []block {
+	rest := saidRest{text: []rune(message.Text), calls: message.ToolCalls, ids: ids, state: m.maker.StateOf(message)}
+	for _, thought := range m.thoughts(message) {
 		rest.speak(thought.AfterText - rest.spoken) // where masking has changed the length of the text, a sentence is cut elsewhere
 		rest.call(thought.AfterCalls - rest.asked)
 		rest.blocks = append(rest.blocks, thought.param())
@@ -117,6 +119,8 @@ func (m model) said(message domain.Message) []block {
 type saidRest struct {
 	text          []rune
 	calls         []domain.ToolCall
+	ids           map[string]string // on the wire, by ours
+	state         provider.State
 	spoken, asked int // that are
 	blocks        []block
 }
@@ -131,7 +135,7 @@ func (r *saidRest) call(count int) {
 	n := min(max(count, 0), len(r.calls))
 	for _, call := range r.calls[:n] {
 		r.blocks = append(r.blocks, block{
-			Type: "tool_use", ID: provider.Word(call.ID), Name: provider.Word(call.Tool), Input: provider.ObjectArguments(call.Arguments),
+			Type: "tool_use", ID: r.ids[call.ID], Name: provider.Word(call.Tool), Input: r.state.Call(call.ID).Arguments(call.Arguments),
 		})
 	}
 	r.calls, r.asked = r.calls[n:], r.asked+n

@@ -7,23 +7,28 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
-// thinkingState is what Anthropic wants back of an answer's thoughts, [domain.Message].Thinking. A thought is signed:
-// sent back with one character changed, the whole request is refused. So the log's text, where secrets may be masked,
-// is never what is sent; this is. Another provider or model cannot read the signatures and ignores it.
+// What Anthropic wants back of an answer is its thoughts, each a [provider.Part] of the kind partThought. A thought is signed: sent
+// back with one character changed, the whole request is refused. So the log's text, where secrets may be masked, is never what is
+// sent; this is.
 //
 // The log keeps the state with the thought that it belongs to. What the log does not have of it is the thoughts after
 // the answer's first text, and those that cannot be read at all, redacted ones without a readable one beside them. They
 // go back as long as the process lives; after a restart the model does without them.
-type thinkingState struct {
+const partThought = "anthropic.thought"
+
+// oldState is the form of [domain.Message].Thinking in logs of earlier versions.
+type oldState struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model"`
 	Blocks   []thinkingBlock `json:"blocks"`
 }
 
 // thinkingBlock is one thought and its place in the answer. It has a signature, or is redacted: then the vendor has
-// encrypted it, and Redacted is all there is.
+// encrypted it, and Redacted is all there is. Both go back, unchanged, wherever they stood in the answer:
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preserving-thinking-blocks
 type thinkingBlock struct {
 	AfterText  int    `json:"afterText,omitempty"`  // characters of text before it
 	AfterCalls int    `json:"afterCalls,omitempty"` // calls before it
@@ -41,7 +46,6 @@ func (b thinkingBlock) param() block {
 
 // thoughtReader collects the thoughts of an answer as they arrive. One block is open at a time.
 type thoughtReader struct {
-	model           string
 	blocks          []thinkingBlock
 	handed          int // blocks that the sink has
 	open            *thinkingBlock
@@ -68,34 +72,48 @@ func (r *thoughtReader) end() {
 	}
 }
 
-// thoughts are the blocks of a message that this model may have back.
-func thoughts(model string, message domain.Message) []thinkingBlock {
-	var state thinkingState
-	if json.Unmarshal(message.Thinking, &state) != nil || state.Provider != Name || state.Model != model {
-		return nil
+// state is what was thought so far, as it comes back.
+func (r *thoughtReader) state() (parts []provider.Part) {
+	for _, block := range r.blocks {
+		parts = append(parts, provider.Part{Kind: partThought, JSON: domain.Encode(block)})
 	}
-	return state.Blocks
+	return parts
+}
+
+// thoughts are the blocks of a message that this model may have back.
+func (m model) thoughts(message domain.Message) (blocks []thinkingBlock) {
+	for _, part := range m.maker.StateOf(message).Parts {
+		var block thinkingBlock
+		if part.Kind == partThought && json.Unmarshal(part.JSON, &block) == nil {
+			blocks = append(blocks, block)
+		}
+	}
+	var old oldState
+	if blocks == nil && json.Unmarshal(message.Thinking, &old) == nil && old.Provider == Name && old.Model == m.name {
+		return old.Blocks
+	}
+	return blocks
 }
 
 // thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,
 // and with a budget the API refuses a conversation whose open round of tools does not begin with a thought. There may
 // be none: another model may have begun the round, or a restart. Such a request is sent without thinking.
-func thinkingMode(model string, tokens int, messages []domain.Message) *thinking {
+func (m model) thinkingMode(messages []domain.Message) *thinking {
 	switch {
-	case tokens == 0:
+	case m.thinking == 0:
 		return nil
-	case decidesItself(model):
+	case decidesItself(m.name):
 		return &thinking{Type: "adaptive", Display: "summarized"} // some models keep their thoughts to themselves otherwise
-	case !remembers(model, messages):
+	case !m.remembers(messages):
 		return nil
 	default:
-		return &thinking{Type: "enabled", BudgetTokens: tokens}
+		return &thinking{Type: "enabled", BudgetTokens: m.thinking}
 	}
 }
 
 // remembers tells whether the open round of tools begins with a thought, or there is none open. The round goes back to
 // the last thing that the user said; what they said right behind a result is taken for a part of it.
-func remembers(model string, messages []domain.Message) bool {
+func (m model) remembers(messages []domain.Message) bool {
 	var opening *domain.Message
 	for i := len(messages) - 1; i >= 0; i-- {
 		message := &messages[i]
@@ -109,7 +127,7 @@ func remembers(model string, messages []domain.Message) bool {
 	if opening == nil {
 		return true
 	}
-	first := thoughts(model, *opening)
+	first := m.thoughts(*opening)
 	return len(first) > 0 && first[0].AfterText == 0 && first[0].AfterCalls == 0
 }
 

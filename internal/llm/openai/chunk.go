@@ -2,7 +2,7 @@ package openai
 
 import (
 	"bytes"
-	"cmp"
+	"encoding/json"
 
 	"github.com/tidwall/gjson"
 
@@ -17,7 +17,8 @@ type feed struct{ events *provider.EventReader }
 type delta struct {
 	index                     int64
 	content, refusal, thought string
-	calls                     gjson.Result
+	field                     string // that the thought came in
+	calls, details            gjson.Result
 	finish                    string
 }
 
@@ -41,19 +42,30 @@ func (f feed) next() (chunk gjson.Result, err error) {
 // readDelta finds the thought in one of two fields. A server that is changing from one to the other sends both, with the same text.
 func readDelta(choice gjson.Result) delta {
 	said := provider.Field(choice, "delta")
+	field := partReasoningContent
+	if provider.Field(said, field).Str == "" {
+		field = partReasoning
+	}
 	return delta{
 		index:   provider.Field(choice, "index").Int(),
 		content: provider.Field(said, "content").String(),
 		refusal: provider.Field(said, "refusal").String(),
-		thought: cmp.Or(provider.Field(said, "reasoning_content").Str, provider.Field(said, "reasoning").Str),
+		thought: provider.Field(said, field).Str,
+		field:   field,
 		calls:   provider.Field(said, "tool_calls"),
+		details: provider.Field(said, partReasoningDetails),
 		finish:  provider.Field(choice, "finish_reason").String(),
 	}
 }
 
 func readPiece(call gjson.Result) provider.CallPiece {
 	function := provider.Field(call, "function")
+	var state []provider.Part
+	if extra := provider.Field(call, partExtraContent); extra.IsObject() {
+		state = []provider.Part{{Kind: partExtraContent, JSON: json.RawMessage(extra.Raw)}}
+	}
 	return provider.CallPiece{
+		State:     state,
 		Index:     provider.Integer(provider.Field(call, "index")),
 		ID:        provider.Field(call, "id").String(),
 		Name:      provider.Field(function, "name").String(),

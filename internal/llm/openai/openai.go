@@ -6,6 +6,9 @@
 // the third merge parallel calls that come without an index, the fourth cost more than all the rest of the way; see
 // [provider.EventReader].
 //
+// What a server wants back of its answers goes back to it verbatim, in the field that it came in (state.go); which servers want what, and
+// what a conversation that comes from elsewhere needs for them, is in one table (vendors.go).
+//
 // Servers that speak the dialect with an accent are taken as they are: pieces of calls without an index (provider.Calls), thoughts in
 // one of two fields (chunk.go) or in tags within the text (think.go), errors as text, status codes in events. What cannot be read is
 // left out, and not the answer that it is in.
@@ -37,6 +40,8 @@ var Provider = provider.Provider{
 type client struct {
 	name     string // of the model, in the registry
 	model    string
+	maker    provider.Maker
+	vendor   vendor
 	failures provider.Failures
 	chat     openai.ChatCompletionService
 	probe    func(context.Context) error
@@ -61,6 +66,8 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 	return &client{
 		name:     model.Name,
 		model:    model.Model,
+		maker:    model.Maker(),
+		vendor:   vendorOf(model),
 		failures: provider.NewFailures(model, setup, statusOf),
 		chat:     openai.NewChatCompletionService(options...),
 		probe:    func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", header.Clone()) },
@@ -76,7 +83,7 @@ func (c *client) Stream(ctx context.Context, request provider.Request, sink prov
 	defer cancel()
 	r := &reader{sink: sink, split: thinkSplitter{sink: sink}}
 	var response *http.Response // as it comes: the SDK's own reader is not given it
-	sent := c.chat.NewStreaming(ctx, params(c.model, request), option.WithResponseBodyInto(&response))
+	sent := c.chat.NewStreaming(ctx, c.params(request), option.WithResponseBodyInto(&response))
 	if err := sent.Err(); err != nil {
 		return c.end(ctx, r, err)
 	}

@@ -14,6 +14,8 @@ type reader struct {
 	sink    provider.Sink
 	split   thinkSplitter
 	calls   provider.Calls
+	thought thoughtState
+	told    int // bytes of the thought that the sink has the state of
 	finish  string
 	refused bool
 	usage   domain.Usage
@@ -38,8 +40,18 @@ func (r *reader) takeDelta(read *delta) error {
 	if err := provider.Elements(read.calls, r.takeCall); err != nil {
 		return err
 	}
-	if err := r.size.Grow(len(read.thought) + len(read.content) + len(read.refusal)); err != nil {
+	if err := provider.Elements(read.details, r.thought.addDetail); err != nil {
 		return err
+	}
+	if err := r.size.Grow(len(read.details.Raw) + len(read.thought) + len(read.content) + len(read.refusal)); err != nil {
+		return err
+	}
+	r.thought.add(read.field, read.thought)
+	if read.content != "" && r.told < len(r.thought.text) { // with the text the log closes the thought
+		r.told = len(r.thought.text)
+		if err := r.sink.State(r.thought.parts()); err != nil {
+			return err
+		}
 	}
 	if read.thought != "" {
 		if err := r.sink.Thought(read.thought); err != nil {
@@ -59,7 +71,7 @@ func (r *reader) takeCall(call gjson.Result) error {
 }
 
 func (r *reader) answer() provider.Answer {
-	got := provider.Answer{Calls: r.calls.Result()}
+	got := provider.Answer{Calls: r.calls.Result(), State: r.thought.parts()}
 	switch {
 	case r.finish == "length":
 		got.Finish = provider.FinishLength

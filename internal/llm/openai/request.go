@@ -12,14 +12,23 @@ import (
 )
 
 // params translates a request.
-func params(model string, request provider.Request) openai.ChatCompletionNewParams {
+func (c *client) params(request provider.Request) openai.ChatCompletionNewParams {
 	params := openai.ChatCompletionNewParams{
-		Model:         model,
-		StreamOptions: openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)},
-		Messages:      []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(request.System)},
+		Model:    c.model,
+		Messages: []openai.ChatCompletionMessageParamUnion{openai.SystemMessage(request.System)},
 	}
-	for _, message := range request.Messages {
-		params.Messages = append(params.Messages, translate(message))
+	if !c.vendor.noUsageOption {
+		params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)}
+	}
+	t := translator{maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages)}
+	spoke := -1 // where the user last did
+	for i, message := range request.Messages {
+		if message.Role == domain.RoleUser {
+			spoke = i
+		}
+	}
+	for i, message := range request.Messages {
+		params.Messages = append(params.Messages, t.translate(message, i > spoke))
 	}
 	for _, definition := range request.Tools {
 		params.Tools = append(params.Tools, toolOf(definition))
@@ -27,33 +36,44 @@ func params(model string, request provider.Request) openai.ChatCompletionNewPara
 	return params
 }
 
-// translate translates a message. Thoughts stay here: most servers refuse or ignore them.
-func translate(message domain.Message) openai.ChatCompletionMessageParamUnion {
+// translator translates the messages of one conversation.
+type translator struct {
+	maker  provider.Maker
+	vendor vendor
+	ids    map[string]string // of calls on the wire, by ours
+}
+
+func (t translator) translate(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
 	switch message.Role {
 	case domain.RoleTool:
-		return openai.ToolMessage(message.Text, message.ToolCallID)
+		return openai.ToolMessage(message.Text, t.ids[message.ToolCallID])
 	case domain.RoleAssistant:
-		return assistant(message)
+		return t.assistant(message, inTurn)
 	default:
 		return openai.UserMessage(message.Text)
 	}
 }
 
-func assistant(message domain.Message) openai.ChatCompletionMessageParamUnion {
+// assistant translates an answer. A thought of another model stays here: most servers refuse or ignore it.
+func (t translator) assistant(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
+	state := t.maker.StateOf(message)
 	translated := openai.AssistantMessage(message.Text)
 	if message.Text == "" && len(message.ToolCalls) > 0 {
 		translated.OfAssistant.Content = openai.ChatCompletionAssistantMessageParamContentUnion{}
 	}
-	for _, call := range message.ToolCalls {
-		translated.OfAssistant.ToolCalls = append(translated.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID: call.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
-					Name:      provider.Word(call.Tool),
-					Arguments: string(provider.ObjectArguments(call.Arguments)),
-				},
+	translated.OfAssistant.SetExtraFields(t.vendor.fieldsOf(state, len(message.ToolCalls) > 0, inTurn))
+	for i, call := range message.ToolCalls {
+		made := &openai.ChatCompletionMessageFunctionToolCallParam{
+			ID: t.ids[call.ID],
+			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{
+				Name:      provider.Word(call.Tool),
+				Arguments: string(state.Call(call.ID).Arguments(call.Arguments)),
 			},
-		})
+		}
+		if extra := t.vendor.extraOf(state.Call(call.ID), i == 0); extra != nil {
+			made.SetExtraFields(map[string]any{partExtraContent: extra})
+		}
+		translated.OfAssistant.ToolCalls = append(translated.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: made})
 	}
 	return translated
 }

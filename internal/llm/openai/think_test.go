@@ -1,9 +1,10 @@
 package openai
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
+
+	"signoff/internal/llm/provider"
 )
 
 // heard keeps what a splitter hands on, with the tags put back where the kind changes.
@@ -11,9 +12,9 @@ type heard struct {
 	text, thought strings.Builder
 }
 
-func (h *heard) Text(text string) error         { h.text.WriteString(text); return nil }
-func (h *heard) Thought(thought string) error   { h.thought.WriteString(thought); return nil }
-func (h *heard) Thinking(json.RawMessage) error { return nil }
+func (h *heard) Text(text string) error       { h.text.WriteString(text); return nil }
+func (h *heard) Thought(thought string) error { h.thought.WriteString(thought); return nil }
+func (h *heard) State([]provider.Part) error  { return nil }
 
 func split(chunks ...string) (text, thought string) {
 	var h heard

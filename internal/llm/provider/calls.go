@@ -13,6 +13,7 @@ type CallPiece struct {
 	ID        string
 	Name      string
 	Arguments string
+	State     []Part // what the vendor wants back with the call; a part takes the place of an earlier one of its kind
 }
 
 // CallBytes is what a call, or another block of an answer, costs us besides what it says, and pieceBytes a piece of one: many empty
@@ -42,11 +43,15 @@ type growingCall struct {
 	name      string
 	arguments strings.Builder
 	extent    extent // of the arguments
+	state     []Part
 }
 
 // Add takes a piece and returns what it costs, in bytes.
 func (a *Calls) Add(piece CallPiece) (cost int, err error) {
 	cost = pieceBytes + len(piece.ID) + len(piece.Name) + len(piece.Arguments)
+	for _, part := range piece.State {
+		cost += len(part.JSON)
+	}
 	call := a.find(piece)
 	if call == nil || call.ended(piece) {
 		if len(a.calls) == MaxCalls {
@@ -66,6 +71,9 @@ func (a *Calls) Add(piece CallPiece) (cost int, err error) {
 	}
 	call.arguments.WriteString(piece.Arguments)
 	call.extent.read(piece.Arguments)
+	for _, part := range piece.State {
+		call.state = append(slices.DeleteFunc(call.state, func(p Part) bool { return p.Kind == part.Kind }), part)
+	}
 	return cost, nil
 }
 
@@ -108,7 +116,7 @@ func (c *growingCall) ended(piece CallPiece) bool {
 func (a *Calls) Result() []Call {
 	var calls []Call
 	for _, call := range a.calls {
-		calls = append(calls, Call{Name: call.name, Arguments: call.arguments.String()})
+		calls = append(calls, Call{ID: call.id, Name: call.name, Arguments: call.arguments.String(), State: call.state})
 	}
 	return calls
 }

@@ -27,6 +27,12 @@
 //	var Provider = provider.Provider{Name: "vendor", Address: "https://api.vendor.example/v1", Check: provider.NoOutputTokens, Open: open}
 //
 // Its client sends by [Setup.HTTPClient], reads by [EventReader], and returns [Failures.Of] where a stream has ended without an answer.
-// What the vendor wants back verbatim goes through [Sink].Thinking and comes back with the message that it belongs to; it says of
-// itself which provider and model can read it. CONTRIBUTING.md has the steps.
+// CONTRIBUTING.md has the steps.
+//
+// # State
+//
+// What a vendor wants back beside text and arguments (signatures, encrypted reasoning, its own ids of calls) is opaque: [Part]s of an
+// [Answer] and of its [Call]s. Package llm puts them into a [State], which says who made it, and [Maker].StateOf gives them back to the
+// model that made them and to no other. A client makes a conversation without state valid in its dialect: it may come from another
+// model, from a person, or from a log that has lost it.
 package provider

@@ -49,6 +49,15 @@ func (f *Error) Mendable() bool {
 	}
 }
 
+// Refused tells whether the vendor calls the request wrong in itself. Such a request may do better without the state of earlier answers.
+func (f *Error) Refused() bool {
+	var answered *statusError
+	if f.Shown.Code != domain.CodeModelFailed || !errors.As(f, &answered) {
+		return false
+	}
+	return answered.status == http.StatusBadRequest || answered.status == http.StatusUnprocessableEntity
+}
+
 // Elsewhere tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
 // a conversation that is too long for one model is not to be handed around.
 func (f *Error) Elsewhere() bool {

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
@@ -19,6 +18,12 @@ type Provider struct {
 	// Address is the vendor's own, for models that have none. A provider without an address asks nobody: its models need neither an
 	// address nor a name.
 	Address string
+
+	// KeyEnv is the variable that the key of its models is read from where they name none; empty = there is none that everybody uses.
+	KeyEnv string
+
+	// NeedsAddress tells that each model must have an address of its own.
+	NeedsAddress bool
 
 	// Check returns what the API would refuse in every request to the model, or the model in every answer. Its errors come from
 	// [domain.Invalid], with a pointer of [Model.Pointer]. nil = there is nothing to check.
@@ -104,29 +109,33 @@ type Request struct {
 	System   string
 	Messages []domain.Message
 	Tools    []tools.Definition
+	CacheKey string // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
 }
 
 // Sink takes what the model says. When it fails, nobody listens any more.
 type Sink interface {
 	Text(text string) error
 	Thought(text string) error
-	// Thinking takes what the vendor wants back of all that was thought so far, in place of what it took before. It comes back
-	// in [domain.Message].Thinking, to whichever provider is asked next: the state must say whose it is.
-	Thinking(state json.RawMessage) error
+	// State takes what the vendor wants back of the message so far, in place of what it took before. It is for the log, which closes
+	// a thought when the text begins; the state of the whole answer is in [Answer].
+	State(parts []Part) error
 }
 
 // Answer is what a whole answer amounts to, besides its text.
 type Answer struct {
 	Calls  []Call
+	State  []Part // of the message; see [State]
 	Finish Finish
 	Usage  domain.Usage // of this request; the cache's figures are parts of the input, the reasoning of the output
 }
 
-// Call is a tool call as the model wrote it. The vendor's id is not kept: ids come empty, doubled and used
-// again, so each call gets one of ours, which the model sees from then on.
+// Call is a tool call as the model wrote it. Its id may be empty, doubled or used again, so each call gets one of ours, which is the
+// public one; the model's own goes back to it on the wire, see [WireIDs].
 type Call struct {
+	ID        string
 	Name      string
 	Arguments string
+	State     []Part // see [State]
 }
 
 // Finish is why the model stopped.

@@ -239,7 +239,7 @@ func fails(how func(Dialect) Reply, want trouble) func(*testing.T, Dialect) {
 
 // State is what the vendor wants back, and how many texts had been said before.
 type State struct {
-	JSON  json.RawMessage
+	Parts []provider.Part
 	Texts int
 }
 
@@ -256,9 +256,9 @@ func (e *Ear) Text(text string) error { e.Texts = append(e.Texts, text); return 
 // Thought implements [provider.Sink].
 func (e *Ear) Thought(thought string) error { e.Thoughts = append(e.Thoughts, thought); return e.Deaf }
 
-// Thinking implements [provider.Sink].
-func (e *Ear) Thinking(state json.RawMessage) error {
-	e.States = append(e.States, State{JSON: state, Texts: len(e.Texts)})
+// State implements [provider.Sink].
+func (e *Ear) State(parts []provider.Part) error {
+	e.States = append(e.States, State{Parts: parts, Texts: len(e.Texts)})
 	return e.Deaf
 }
 

@@ -1,0 +1,92 @@
+package openai
+
+import (
+	"net/url"
+	"strings"
+
+	"signoff/internal/llm/provider"
+)
+
+// vendor is what is particular about one of those who speak chat completions. Its zero value is a server that nobody knows.
+//
+// Sources, as of 2026-11:
+//   - Gemini: https://ai.google.dev/gemini-api/docs/thought-signatures
+//   - DeepSeek: https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
+//   - Kimi: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; that a blank is the shortest thought that its newer models
+//     take for one, and the empty text is not, was measured by others (theopenco/llmgateway #2093, earendil-works/pi #4178)
+//   - GLM: https://docs.z.ai/guides/capabilities/thinking-mode
+//   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+type vendor struct {
+	name    string // as a provider of its own; see [Presets]
+	address string // empty = the configuration must have it
+	keyEnv  string // the variable that its own tools read; empty = it wants no key
+	hosts   []string
+
+	replay thoughtReplay
+	// filler stands for the thought of an answer with calls that has none: the vendor refuses the conversation otherwise. nil = it does not.
+	filler *string
+	// signs tells that the first call of each answer needs a signature, else the vendor refuses the conversation.
+	signs bool
+	// noUsageOption tells that the vendor refuses stream_options; it reports the usage without being asked.
+	noUsageOption bool
+}
+
+// thoughtReplay is which thoughts of earlier answers go back to the model that had them, in the field that they came in.
+type thoughtReplay int
+
+const (
+	replayInTurn thoughtReplay = iota // of answers with calls, since the user last spoke: nobody needs more, and it costs least
+	replayCalls                       // of all answers with calls
+	replayAll                         // of all answers
+	replayNever                       // the vendor refuses the field
+)
+
+// The vendors with a name of their own. What is not here is asked by the provider [Name] with an address.
+var vendors = []vendor{
+	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
+		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true},
+	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
+		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new("")},
+	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
+		hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, replay: replayAll, filler: new(" ")},
+	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
+		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll},
+	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
+		hosts: []string{"api.mistral.ai"}, replay: replayNever, noUsageOption: true},
+	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}},
+	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll},
+	{name: "ollama", address: "http://127.0.0.1:11434/v1"},
+	{name: "vllm", address: "http://127.0.0.1:8000/v1"},
+	{name: "lmstudio", address: "http://127.0.0.1:1234/v1"},
+	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY"}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
+}
+
+// Presets are the vendors as providers: a name that stands for an address, a key variable and what is particular about the vendor.
+func Presets() []provider.Provider {
+	var presets []provider.Provider
+	for _, v := range vendors {
+		preset := Provider
+		preset.Name, preset.Address, preset.KeyEnv, preset.NeedsAddress = v.name, v.address, v.keyEnv, v.address == ""
+		presets = append(presets, preset)
+	}
+	return presets
+}
+
+// vendorOf finds the vendor by the name of the provider, or else by the host: also those who name the address alone get its rules.
+func vendorOf(model provider.Model) vendor {
+	address, err := url.Parse(model.BaseURL)
+	if err != nil {
+		return vendor{}
+	}
+	for _, v := range vendors {
+		if v.name == model.Provider {
+			return v
+		}
+		for _, host := range v.hosts {
+			if strings.EqualFold(address.Hostname(), host) {
+				return v
+			}
+		}
+	}
+	return vendor{}
+}

@@ -1,0 +1,146 @@
+package openai
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+	"signoff/internal/llm/provider/providertest"
+)
+
+// twice has a vendor answer once, and returns the messages of a request that goes on from that answer in the same turn, or after a
+// further word of the user.
+func twice(t *testing.T, entry provider.Model, later bool, by func(provider.Maker) provider.Maker) []json.RawMessage {
+	t.Helper()
+	const answer = `data: {"choices":[{"delta":{"reasoning_content":"Hm <"}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"reasoning_content":"&>."}}]}` + "\n\n" +
+		`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"own:0","function":{"name":"bash","arguments":"{}"},` +
+		`"extra_content":{"google": {"thought_signature":"sig<="}}},{"index":1,"id":"own:1","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}` + "\n\n"
+	var sent struct {
+		Messages      []json.RawMessage
+		StreamOptions any `json:"stream_options"`
+	}
+	asked := Provider.Open(entry, providertest.Setup(providertest.Reply(func(request *http.Request) (*http.Response, error) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return nil, err
+		}
+		sent.StreamOptions = nil
+		if err := json.Unmarshal(body, &sent); err != nil {
+			return nil, err
+		}
+		return providertest.Stream(answer)(request)
+	})))
+	got, err := asked.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := []domain.Message{
+		{Role: domain.RoleUser, Text: "Go"},
+		{Role: domain.RoleAssistant, Thinking: provider.StateOfAnswer(by(entry.Maker()), got, []string{"a", "b"}).Encode(), ToolCalls: []domain.ToolCall{
+			{ID: "a", Tool: "bash", Arguments: json.RawMessage(`{}`)}, {ID: "b", Tool: "bash", Arguments: json.RawMessage(`{}`)}}},
+		{Role: domain.RoleTool, ToolCallID: "a", Text: "x"}, {Role: domain.RoleTool, ToolCallID: "b", Text: "y"},
+	}
+	if later {
+		messages = append(messages, domain.Message{Role: domain.RoleAssistant, Text: "Done."}, domain.Message{Role: domain.RoleUser, Text: "And?"})
+	}
+	if _, err := asked.Stream(t.Context(), provider.Request{Messages: messages}, &providertest.Ear{}); err != nil {
+		t.Fatal(err)
+	}
+	if refuses := strings.Contains(entry.BaseURL, "mistral"); (sent.StreamOptions == nil) != refuses {
+		t.Errorf("%s: stream_options are %v", entry.BaseURL, sent.StreamOptions)
+	}
+	return sent.Messages
+}
+
+// TestWhatGoesBack is each vendor's rule, for its own answer and for another model's, in the turn and after it.
+func TestWhatGoesBack(t *testing.T) {
+	const (
+		call   = `"tool_calls":[{"id":"own:0","function":{"arguments":"{}","name":"bash"},"type":"function"%s},{"id":"own:1","function":{"arguments":"{}","name":"bash"},"type":"function"}]`
+		signed = `,"extra_content":{"google": {"thought_signature":"sig<="}}`
+		dummy  = `,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+		hm     = `"reasoning_content":"Hm <&>."`
+	)
+	mine := func(maker provider.Maker) provider.Maker { return maker }
+	other := func(provider.Maker) provider.Maker { return "another" }
+	answer := func(thought, extra string, own bool) string {
+		calls := strings.Replace(call, "%s", extra, 1)
+		if !own {
+			calls = strings.NewReplacer("own:0", "a", "own:1", "b").Replace(calls)
+		}
+		if thought != "" {
+			thought = "," + thought
+		}
+		return `{` + calls + `,"role":"assistant"` + thought + `}`
+	}
+	for address, want := range map[string]struct{ own, later, foreign string }{
+		"https://unknown.test/v1":                                 {answer(hm, signed, true), answer("", signed, true), answer("", "", false)},
+		"https://generativelanguage.googleapis.com/v1beta/openai": {answer("", signed, true), answer("", signed, true), answer("", dummy, false)},
+		"https://api.deepseek.com":                                {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":""`, "", false)},
+		"https://api.moonshot.ai/v1":                              {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":" "`, "", false)},
+		"https://api.z.ai/api/paas/v4":                            {answer(hm, signed, true), answer(hm, signed, true), answer("", "", false)},
+		"https://api.mistral.ai/v1":                               {answer("", signed, true), answer("", signed, true), answer("", "", false)},
+	} {
+		entry := provider.Model{Name: "suite", Provider: Name, Model: "m", BaseURL: address}
+		for name, test := range map[string]struct {
+			want  string
+			later bool
+			by    func(provider.Maker) provider.Maker
+		}{"own": {want.own, false, mine}, "later": {want.later, true, mine}, "foreign": {want.foreign, false, other}} {
+			got := twice(t, entry, test.later, test.by)
+			if diff := cmp.Diff(same(t, test.want), same(t, string(got[2]))); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", address, name, diff)
+			}
+			wire := []string{"own:0", "own:1"}
+			if name == "foreign" {
+				wire = []string{"a", "b"}
+			}
+			for i, id := range wire {
+				if !strings.Contains(string(got[3+i]), `"tool_call_id":"`+id+`"`) {
+					t.Errorf("%s, %s: a result is %s", address, name, got[3+i])
+				}
+			}
+		}
+	}
+}
+
+func same(t *testing.T, document string) (read any) {
+	t.Helper()
+	providertest.Decode(t, []byte(document), &read)
+	return read
+}
+
+func TestPresets(t *testing.T) {
+	names := map[string]bool{}
+	for _, preset := range Presets() {
+		names[preset.Name] = true
+		if (preset.Address == "") != preset.NeedsAddress || preset.Open == nil {
+			t.Errorf("%+v", preset)
+		}
+		if got := vendorOf(provider.Model{Provider: preset.Name, BaseURL: "http://gateway.test"}); got.name != preset.Name {
+			t.Errorf("%s behind another address has the rules of %q", preset.Name, got.name)
+		}
+	}
+	for _, name := range []string{"gemini", "deepseek", "kimi", "glm", "mistral", "groq", "openrouter", "ollama", "vllm", "lmstudio", "azure"} {
+		if !names[name] {
+			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// TestAThoughtBeforeTextIsKeptInTime: with the text the log closes the thought.
+func TestAThoughtBeforeTextIsKeptInTime(t *testing.T) {
+	ear := &providertest.Ear{}
+	body := wire(providertest.Thinking("Hm"), providertest.Thinking("."), providertest.Saying("a"), providertest.Saying("b"), providertest.Stopping("stop"))
+	got, err := dialect().Open(providertest.Stream(body)).Stream(t.Context(), providertest.SmallRequest(), ear)
+	parts := []provider.Part{{Kind: partReasoningContent, JSON: json.RawMessage(`"Hm."`)}}
+	if diff := cmp.Diff([]providertest.State{{Parts: parts}}, ear.States); diff != "" || err != nil || !cmp.Equal(parts, got.State) {
+		t.Errorf("%v, the answer has %s (-want +got):\n%s", err, got.State, diff)
+	}
+}

@@ -1,0 +1,166 @@
+package providertest
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MockMessages is a Claude with a budget of thinking: the open round of tools must begin with a thought where it is to think, each thought
+// must be as it was, and the results of all calls stand in the message behind them:
+// https://platform.claude.com/docs/en/build-with-claude/extended-thinking
+var MockMessages = MockDialect{Name: "anthropic", Read: readMessages, Write: writeMessages}
+
+type mockBlock struct {
+	Type, Text, Thinking, Signature, Data, ID, Name string
+	Input                                           rawText
+	ToolUseID                                       string `json:"tool_use_id"`
+}
+
+// rawText is JSON as it stands.
+type rawText string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *rawText) UnmarshalJSON(document []byte) error {
+	*r = rawText(document)
+	return nil
+}
+
+// thoughts are the answer's, each with a letter for its kind: one that is redacted, one before the text, one behind it.
+func (a *MockAnswer) thoughts() []string {
+	all := []string{"r " + a.Signature, "t " + a.Signature + " " + a.Thought}
+	if a.Text != "" {
+		all = append(all, "t late"+a.Signature+" ")
+	}
+	return all
+}
+
+// asMade is the input of a call, with the blanks that the model made if nothing else differs: the vendor reads it as JSON.
+func (m *Mock) asMade(block mockBlock) string {
+	if own := m.byCall(block.ID); own != nil {
+		for _, call := range own.Calls {
+			if call.ID == block.ID && sameJSON([]byte(call.Arguments), []byte(block.Input)) {
+				return call.Arguments
+			}
+		}
+	}
+	return string(block.Input)
+}
+
+func readMessages(m *Mock, body []byte) (rounds int, _ string) {
+	var request struct {
+		Thinking *struct{ Type string }
+		Messages []struct {
+			Role    string
+			Content []mockBlock
+		}
+	}
+	if wrong := readJSON(body, &request); wrong != "" {
+		return 0, wrong
+	}
+	begins := "" // the first block of the open round
+	for i, message := range request.Messages {
+		var (
+			thoughts []string
+			calls    []MockCall
+			spoke    bool
+		)
+		for _, block := range message.Content {
+			switch block.Type {
+			case "redacted_thinking":
+				thoughts = append(thoughts, "r "+block.Data)
+			case "thinking":
+				thoughts = append(thoughts, "t "+block.Signature+" "+block.Thinking)
+			case "tool_use":
+				calls = append(calls, MockCall{ID: block.ID, Name: block.Name, Arguments: m.asMade(block)})
+			case "text":
+				spoke = spoke || message.Role == "user"
+			}
+		}
+		if spoke {
+			rounds, begins = 0, ""
+		}
+		if wrong := m.judgeThoughts(thoughts, calls); wrong != "" {
+			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
+		}
+		if len(calls) == 0 {
+			continue
+		}
+		if rounds++; rounds == 1 {
+			begins = message.Content[0].Type
+		}
+		var results []string
+		if i+1 < len(request.Messages) {
+			for _, block := range request.Messages[i+1].Content {
+				if block.Type == "tool_result" {
+					results = append(results, block.ToolUseID)
+				}
+			}
+		}
+		if wrong := sameOrder(calls, results); wrong != "" {
+			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
+		}
+	}
+	if request.Thinking != nil && rounds > 0 && !strings.HasSuffix(begins, "thinking") {
+		return 0, "expected thinking or redacted_thinking, but found " + begins + ": a final assistant message must start with a thinking block"
+	}
+	return rounds, ""
+}
+
+// judgeThoughts tells what is wrong with the thoughts of an answer. Under the answer's own ids they are all there; a log may have lost the
+// ids, and the thoughts behind the text with them.
+func (m *Mock) judgeThoughts(thoughts []string, calls []MockCall) string {
+	var own *MockAnswer
+	if len(calls) > 0 {
+		own = m.byCall(calls[0].ID)
+	}
+	if own != nil {
+		if wrong := own.sameCalls(calls); wrong != "" {
+			return wrong
+		}
+		if strings.Join(thoughts, "|") != strings.Join(own.thoughts(), "|") {
+			return "thinking or redacted_thinking blocks in the latest assistant message cannot be modified"
+		}
+		return ""
+	}
+	for i, thought := range thoughts {
+		for _, answer := range m.answers {
+			made := answer.thoughts()
+			if i < len(made) && made[i] == thought {
+				own = answer
+			}
+		}
+		if own == nil {
+			return "invalid signature in thinking block"
+		}
+	}
+	return ""
+}
+
+func writeMessages(answer *MockAnswer) string {
+	var body strings.Builder
+	index := 0
+	block := func(begins string, deltas ...string) {
+		fmt.Fprintf(&body, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":%d,\"content_block\":%s}\n\n", index, begins)
+		for _, delta := range deltas {
+			fmt.Fprintf(&body, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":%d,\"delta\":%s}\n\n", index, delta)
+		}
+		fmt.Fprintf(&body, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":%d}\n\n", index)
+		index++
+	}
+	block(fmt.Sprintf(`{"type":"redacted_thinking","data":%q}`, answer.Signature))
+	block(`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":`+InJSON(answer.Thought)+`}`,
+		fmt.Sprintf(`{"type":"signature_delta","signature":%q}`, answer.Signature))
+	if answer.Text != "" {
+		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+InJSON(answer.Text)+`}`)
+		block(`{"type":"thinking","thinking":"","signature":""}`, fmt.Sprintf(`{"type":"signature_delta","signature":"late%s"}`, answer.Signature))
+	}
+	for _, call := range answer.Calls {
+		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, call.ID, call.Name), `{"type":"input_json_delta","partial_json":`+InJSON(call.Arguments)+`}`)
+	}
+	stop := "end_turn"
+	if len(answer.Calls) > 0 {
+		stop = "tool_use"
+	}
+	fmt.Fprintf(&body, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":%q}}\n\n", stop)
+	return body.String()
+}

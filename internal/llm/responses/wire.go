@@ -1,0 +1,48 @@
+package responses
+
+import "encoding/json"
+
+// body is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
+type body struct {
+	Model        string            `json:"model"`
+	Stream       bool              `json:"stream"`
+	Store        bool              `json:"store"` // false: the vendor keeps nothing
+	Include      []string          `json:"include"`
+	Instructions string            `json:"instructions,omitempty"`
+	Input        []json.RawMessage `json:"input"`
+	Tools        []tool            `json:"tools,omitempty"`
+	CacheKey     string            `json:"prompt_cache_key,omitempty"`
+}
+
+// encrypted has the vendor send what its model reasoned, for the model alone to read.
+const encrypted = "reasoning.encrypted_content"
+
+// message is an item: what one side says.
+type message struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// call is an item: a call of the model. Its own items go back as they came; this is one of another model, or of a log without them.
+type call struct {
+	Type      string `json:"type"`
+	CallID    string `json:"call_id"`
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+// result is an item: what came of a call.
+type result struct {
+	Type   string `json:"type"`
+	CallID string `json:"call_id"`
+	Output string `json:"output"`
+}
+
+// tool is a function. The API's default is strict, which few schemas are written for.
+type tool struct {
+	Type        string          `json:"type"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Parameters  json.RawMessage `json:"parameters"`
+	Strict      bool            `json:"strict"`
+}

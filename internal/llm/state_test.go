@@ -1,0 +1,116 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/demo"
+	"signoff/internal/llm/openai"
+	"signoff/internal/llm/provider"
+	"signoff/internal/llm/provider/providertest"
+	"signoff/internal/secrets"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+// callsWith is an answer with one call and a state.
+func callsWith(state string, show bool) func(provider.Sink) (provider.Answer, error) {
+	return func(sink provider.Sink) (provider.Answer, error) {
+		parts := []provider.Part{{Kind: "x", JSON: domain.Encode(state)}}
+		answer := provider.Answer{State: parts, Calls: []provider.Call{{ID: "own", Name: "bash", Arguments: `{"command":"a"}`}}}
+		if !show {
+			return answer, nil
+		}
+		return answer, errors.Join(sink.Thought("Hm."), sink.State(parts))
+	}
+}
+
+func says(text string) func(provider.Sink) (provider.Answer, error) {
+	return func(sink provider.Sink) (provider.Answer, error) { return provider.Answer{}, sink.Text(text) }
+}
+
+// asks runs one turn of a scripted model.
+func asks(t *testing.T, model *scripted) *hosttest.Host {
+	t.Helper()
+	config := Config{Models: map[string]Model{"x": {Provider: demo.Name}}, Masker: secrets.NewMasker("s3cret-value")}
+	registry, err := NewRegistry(config, tools.NewRegistry(tools.Bash{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened, err := registry.Open(t.Context(), domain.Opening{Execution: domain.Execution{Request: domain.Request{Capabilities: domain.DefaultCapabilities}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened.(*agent).models.candidates[0].client = model
+	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
+		return domain.Grant{Message: "denied"}, nil
+	}}
+	if _, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}); err != nil {
+		t.Fatal(err)
+	}
+	return host
+}
+
+// TestStateIsDroppedWhole where it is too large or holds a secret; the log says so and has nothing of it.
+func TestStateIsDroppedWhole(t *testing.T) {
+	for reason, state := range map[string]string{
+		domain.StateTooLarge:    strings.Repeat("x", provider.MaxStateBytes),
+		domain.StateHoldsSecret: "It is s3cret-value.",
+	} {
+		model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){callsWith(state, true), says("ok")}}
+		host := asks(t, model)
+		if got := model.asked[1].Messages[1].Thinking; got != nil {
+			t.Errorf("%s: sent back %.100s", reason, got)
+		}
+		dropped := hosttest.Of[domain.ModelStateDropped](host)
+		if len(dropped) != 1 || dropped[0].Reason != reason || dropped[0].Model != "x" || dropped[0].MessageID == "" {
+			t.Errorf("%s: told %+v", reason, dropped)
+		}
+		if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || logged[0].Thinking != nil {
+			t.Errorf("%s: the log has %+v", reason, logged)
+		}
+	}
+}
+
+// refused is what a real client answers when the vendor calls a request wrong.
+func refused(t *testing.T) error {
+	entry := provider.Model{Name: "x", Provider: openai.Name, Model: "m", BaseURL: "http://vendor.test"}
+	wrong := openai.Provider.Open(entry, providertest.Setup(providertest.Reply(func(request *http.Request) (*http.Response, error) {
+		body := io.NopCloser(strings.NewReader(`{"error":{"message":"Invalid signature"}}`))
+		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: body, Request: request}, nil
+	})))
+	_, err := wrong.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	return err
+}
+
+// TestARefusalDropsTheState: the request is sent once more, without it, and later requests have only what came after it.
+func TestARefusalDropsTheState(t *testing.T) {
+	refuses := func(provider.Sink) (provider.Answer, error) { return provider.Answer{}, refused(t) }
+	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
+		callsWith("old", false), refuses, callsWith("new", false), says("ok"),
+	}}
+	host := asks(t, model)
+	var sent []string
+	for _, request := range model.asked {
+		states := ""
+		for _, message := range request.Messages {
+			var state provider.State
+			if json.Unmarshal(message.Thinking, &state) == nil && len(state.Parts) > 0 {
+				states += string(state.Parts[0].JSON)
+			}
+		}
+		sent = append(sent, states)
+	}
+	if got := strings.Join(sent, ";"); got != `;"old";;"new"` {
+		t.Errorf("sent %s", got)
+	}
+	if dropped := hosttest.Of[domain.ModelStateDropped](host); len(dropped) != 1 || dropped[0].Reason != domain.StateRefused {
+		t.Errorf("told %+v", dropped)
+	}
+}
