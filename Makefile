@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short fuzz test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
+.PHONY: help build generate demo run test test-short escapes fuzz test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -27,6 +27,9 @@ test: ## Lint, and run every test under the race detector; prints how many ran
 
 test-short: ## Run the quick tests only, without lint and the race detector
 	@scripts/test.sh --short
+
+escapes: ## Try to break out of the sandbox in each kind of environment; prints how many ways were tried
+	@scripts/escapes.sh
 
 fuzz: ## Run each fuzz target beyond its seeds; prints how many ran
 	@scripts/fuzz.sh

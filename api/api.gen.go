@@ -14,6 +14,12 @@ const (
 	AgentBlockTypeAgent AgentBlockType = "agent"
 )
 
+// Defines values for CapabilitiesHost.
+const (
+	CapabilitiesHostAsk  CapabilitiesHost = "ask"
+	CapabilitiesHostDeny CapabilitiesHost = "deny"
+)
+
 // Defines values for ClientCallStatus.
 const (
 	ClientCallStatusAnswered         ClientCallStatus = "answered"
@@ -40,6 +46,7 @@ const (
 	DecidedByCapability   DecidedBy = "capability"
 	DecidedByCatastrophic DecidedBy = "catastrophic"
 	DecidedByDecision     DecidedBy = "decision"
+	DecidedByEnvironment  DecidedBy = "environment"
 	DecidedByExpiry       DecidedBy = "expiry"
 	DecidedByRule         DecidedBy = "rule"
 	DecidedBySafeModeOff  DecidedBy = "safeModeOff"
@@ -98,6 +105,10 @@ type Agent struct {
 	DefaultModel *string `json:"defaultModel"`
 	Description  string  `json:"description"`
 
+	// Environment The environment that the process of an external agent runs in. Null for an agent that is not isolated: it sees and does
+	// what the server's user may. The internal agent runs nothing but its tools, each in the environment of the execution.
+	Environment *string `json:"environment"`
+
 	// Mode The agent's own mode that it is put into where `source.mode` is left out: the one in which it asks people.
 	// Null where it has no modes.
 	Mode *string `json:"mode"`
@@ -128,7 +139,7 @@ type Agent struct {
 }
 
 // AgentBlock An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
-// `systemPrompt`, `capabilities`, `timeoutSeconds` and `workingDirectory`, which are 422 beside it.
+// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it.
 type AgentBlock struct {
 	// Id A UUID.
 	Id    string          `json:"id"`
@@ -148,7 +159,15 @@ type AgentBlockProps struct {
 	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
-	Name         *string       `json:"name,omitempty"`
+
+	// Environment What commands and file tools see of the machine: the name of one of `GET /environments`, or an object that narrows it. Without it
+	// the operator's default. Another than the default one takes the scope `environments:use`. An unknown name is 422 with the known
+	// ones; one that this machine cannot build is 422 `environmentUnavailable`.
+	//
+	//
+	// Example: machine
+	Environment *ChosenEnvironment `json:"environment,omitempty"`
+	Name        *string            `json:"name,omitempty"`
 
 	// Prompt A template. Blank text is refused, also where it is blank only after it was rendered.
 	Prompt string `json:"prompt"`
@@ -221,8 +240,12 @@ type Approval struct {
 	AskedBy *string `json:"askedBy"`
 
 	// Decision Null while pending, and where no person decided.
-	Decision    *Decision `json:"decision"`
-	ExecutionId string    `json:"executionId"`
+	Decision *Decision `json:"decision"`
+
+	// Environment The environment in which the call would run. Null where the execution is older than environments, and for a call that an external
+	// agent runs outside of any environment.
+	Environment *ApprovalEnvironment `json:"environment"`
+	ExecutionId string               `json:"executionId"`
 
 	// ExpiresAt Null is never.
 	ExpiresAt *Time  `json:"expiresAt"`
@@ -248,7 +271,7 @@ type Approval struct {
 	// Question Of a `question`, what is asked; null otherwise.
 	Question *json.RawMessage `json:"question"`
 
-	// Reason Why a person is asked, in a sentence.
+	// Reason Why a person is asked, in a sentence. Of a call on the host, the first line says so.
 	Reason *string `json:"reason"`
 
 	// RememberOptions The rules that a decision may leave behind, the narrowest first.
@@ -274,6 +297,9 @@ type Approval struct {
 	ToolCallId       string `json:"toolCallId"`
 	WorkingDirectory string `json:"workingDirectory"`
 }
+
+// ApprovalEnvironment An environment, as it was when the person was asked.
+type ApprovalEnvironment = domain.ApprovalEnvironment
 
 // ApprovalKind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
 // agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
@@ -405,6 +431,10 @@ type Capabilities struct {
 	// ExecuteCommands The boolean of `execute`.
 	ExecuteCommands *bool `json:"executeCommands,omitempty"`
 
+	// Host Beside the class of the call: run commands, and use files outside of the working directory, in an environment without
+	// isolation. No request allows that; only the `allow` patterns of the environment do.
+	Host *CapabilitiesHost `json:"host,omitempty"`
+
 	// Mcp Use tools of MCP servers.
 	Mcp *CapabilityVerdict `json:"mcp,omitempty"`
 
@@ -424,8 +454,19 @@ type Capabilities struct {
 	WriteFiles *bool `json:"writeFiles,omitempty"`
 }
 
+// CapabilitiesHost Beside the class of the call: run commands, and use files outside of the working directory, in an environment without
+// isolation. No request allows that; only the `allow` patterns of the environment do.
+type CapabilitiesHost string
+
 // CapabilityVerdict defines model for CapabilityVerdict.
 type CapabilityVerdict = domain.Verdict
+
+// ChosenEnvironment What commands and file tools see of the machine: the name of one of `GET /environments`, or an object that narrows it. Without it
+// the operator's default. Another than the default one takes the scope `environments:use`. An unknown name is 422 with the known
+// ones; one that this machine cannot build is 422 `environmentUnavailable`.
+//
+// Example: machine
+type ChosenEnvironment = domain.EnvironmentChoice
 
 // ChosenOptions Only for `acp`: what the agent lets its user choose, such as how much it thinks, each by its id or by its category, which
 // is `mode`, `model`, `thought_level` or what else the agent says. A value is chosen by itself or by its name. The event
@@ -515,7 +556,7 @@ type CreateExecution struct {
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Block An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
-	// `systemPrompt`, `capabilities`, `timeoutSeconds` and `workingDirectory`, which are 422 beside it.
+	// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it.
 	Block *AgentBlock `json:"block,omitempty"`
 
 	// BlockTypes The types that blocks can have, beside those of `GET /settings`; of two with the same name the request's counts.
@@ -553,6 +594,14 @@ type CreateExecution struct {
 
 	// Document A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
 	Document *RunbookDocument `json:"document,omitempty"`
+
+	// Environment What commands and file tools see of the machine: the name of one of `GET /environments`, or an object that narrows it. Without it
+	// the operator's default. Another than the default one takes the scope `environments:use`. An unknown name is 422 with the known
+	// ones; one that this machine cannot build is 422 `environmentUnavailable`.
+	//
+	//
+	// Example: machine
+	Environment *ChosenEnvironment `json:"environment,omitempty"`
 
 	// IdleTimeoutSeconds How long it stays idle. Then it is completed, with the finish reason `expired`. 0 is for ever.
 	IdleTimeoutSeconds *int `json:"idleTimeoutSeconds,omitempty"`
@@ -611,7 +660,8 @@ type CreateExecution struct {
 
 	// ResumeFrom The id of an execution that has ended: the agent continues its session, with all that it remembers. It must
 	// be the same agent in the same `workingDirectory`. 422 `notResumable` if it is not, if the execution
-	// is live, and if its `agentSession` is null.
+	// is live, and if its `agentSession` is null. Without an `environment` of its own, the new execution has that of the earlier
+	// one, as narrow, and needs the scope for it.
 	ResumeFrom *string `json:"resumeFrom,omitempty"`
 
 	// RetentionDays How many days after its end it is deleted, with all that belongs to it but the audit. 0 is never. Null, or without
@@ -652,8 +702,9 @@ type CreateExecution struct {
 	Tools     *ToolSettings   `json:"tools,omitempty"`
 	Variables json.RawMessage `json:"variables,omitempty"`
 
-	// WorkingDirectory A folder inside the server's workspace, relative to it or absolute; symlinks are followed before the check.
-	// Without it the workspace itself.
+	// WorkingDirectory The folder in which the execution works. `path` starts in the default workspace of the server, and `NAME:path` in the workspace of
+	// that name; an absolute path lies in one of the workspaces, or in a mount that the environment may write. Symlinks are followed before
+	// the check. Without it the default workspace itself. An unknown name is 422 with the known ones.
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
@@ -670,7 +721,7 @@ type CreatePermissionRule struct {
 	ExpiresAt *Time `json:"expiresAt,omitempty"`
 
 	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
-	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// `agent` and `environment`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
 	// enough; and if it is unclear whether the rule covers the call, a person is asked.
 	Matcher Matcher   `json:"matcher"`
 	Scope   RuleScope `json:"scope"`
@@ -765,7 +816,7 @@ type DecideByLink struct {
 // DecideByLinkDecision The button. The last three are for a call of which nobody knows what became of it. `show` decides nothing.
 type DecideByLinkDecision string
 
-// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
+// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 // it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
@@ -823,6 +874,17 @@ type EditGeneration struct {
 	Text string `json:"text"`
 }
 
+// Environment defines model for Environment.
+type Environment = domain.EnvironmentInfo
+
+// EnvironmentPage defines model for EnvironmentPage.
+type EnvironmentPage struct {
+	Items []Environment `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
 // EvaluatePolicy defines model for EvaluatePolicy.
 type EvaluatePolicy struct {
 	Arguments json.RawMessage `json:"arguments"`
@@ -834,6 +896,9 @@ type EvaluatePolicy struct {
 	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Environment In which the call would run. This takes no scope of its own, because nothing runs.
+	Environment *ChosenEnvironment `json:"environment,omitempty"`
 
 	// ExecutionId Whose settings count; then none of the following may be there.
 	ExecutionId *string          `json:"executionId,omitempty"`
@@ -888,6 +953,9 @@ type Execution struct {
 	CreatedBy string `json:"createdBy"`
 	Debug     bool   `json:"debug"`
 	EndedAt   *Time  `json:"endedAt"`
+
+	// Environment The environment of an execution, as it was narrowed, and its digest when the execution was created.
+	Environment *ExecutionEnvironment `json:"environment,omitempty"`
 
 	// Generation The newest generated blocks; null where there are none.
 	Generation         *GenerationSummary `json:"generation"`
@@ -984,6 +1052,9 @@ type Execution struct {
 	// WorkingDirectory Absolute, symlinks resolved.
 	WorkingDirectory string `json:"workingDirectory"`
 }
+
+// ExecutionEnvironment The environment of an execution, as it was narrowed, and its digest when the execution was created.
+type ExecutionEnvironment = domain.EnvironmentChoice
 
 // ExecutionKind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
 // itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
@@ -1161,7 +1232,7 @@ type Limits struct {
 }
 
 // Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
-// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+// `agent` and `environment`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
 // enough; and if it is unclear whether the rule covers the call, a person is asked.
 type Matcher = domain.Matcher
 
@@ -1308,7 +1379,7 @@ type PermissionRule struct {
 	LastHitAt *Time  `json:"lastHitAt"`
 
 	// Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than
-	// `agent`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
+	// `agent` and `environment`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
 	// enough; and if it is unclear whether the rule covers the call, a person is asked.
 	Matcher   Matcher   `json:"matcher"`
 	RevokedAt *Time     `json:"revokedAt"`
@@ -1331,7 +1402,7 @@ type PermissionRulePage struct {
 type PolicyDecision struct {
 	Class string `json:"class"`
 
-	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `safeModeOff`, `unattended`: that part of the policy.
+	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 	// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`
@@ -1418,6 +1489,7 @@ type Problem struct {
 	// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
 	// | `notResumable` | 422 | the agent's session cannot be continued |
+	// | `environmentUnavailable` | 422 | this machine cannot build the environment |
 	// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 	// | `policyDenied` | 422 | the policy denies it; this includes edited arguments |
@@ -1510,6 +1582,7 @@ type Problem struct {
 // | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server |
 // | `notResumable` | 422 | the agent's session cannot be continued |
+// | `environmentUnavailable` | 422 | this machine cannot build the environment |
 // | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
 // | `policyDenied` | 422 | the policy denies it; this includes edited arguments |

@@ -8,6 +8,7 @@ import (
 	"signoff/internal/acp/registry"
 	"signoff/internal/admission"
 	"signoff/internal/domain"
+	"signoff/internal/environments"
 	"signoff/internal/http"
 	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
@@ -29,10 +30,15 @@ func (f configFile) openMCPServers() (*mcp.Catalog, error) {
 
 // openAgents opens the registry of external agents. It reads the environment when an agent starts, and only for the programs that the file and
 // the table of built-in agents name.
-func (f configFile) openAgents(config Config, servers *mcp.Catalog, starter *sandbox.Sandbox, masker *secrets.Masker) (*registry.Registry, error) {
+func (f configFile) openAgents(
+	config Config, servers *mcp.Catalog, known *environments.Catalog, starter *sandbox.Sandbox, masker *secrets.Masker,
+) (*registry.Registry, error) {
 	c := registry.Config{
 		Agents: map[string]registry.AgentConfig{}, MCPServers: servers,
 		Lookup: os.LookupEnv, DataDir: config.DataDir, PrivateHomes: !config.ownersOnly(), Starter: starter, Masker: masker, Version: version,
+	}
+	if known != nil {
+		c.Environments = known
 	}
 	for name, entry := range f.Agents {
 		config, err := entry.config(name)
@@ -52,7 +58,7 @@ func (a agent) config(name string) (config registry.AgentConfig, err error) {
 	config = registry.AgentConfig{
 		Off: a.Enabled != nil && !*a.Enabled, Command: a.Command, Args: a.Args, Env: a.Env, SetEnv: a.SetEnv,
 		Description: a.Description, Mode: a.Mode, Model: a.Model, FileSystem: a.FileSystem, Terminal: a.Terminal, Home: a.Home,
-		AllowBypass: a.AllowBypass,
+		AllowBypass: a.AllowBypass, Environment: a.Environment, Hosts: a.Hosts,
 	}
 	if config.SilentAfter, err = seconds(a.SilentAfterSeconds, "/agents/"+name+"/silentAfterSeconds"); err != nil {
 		return config, err
@@ -106,6 +112,6 @@ func (a agents) Agent(ctx context.Context, name string, probe bool) (http.AgentD
 func shownAgent(info registry.AgentInfo) http.AgentInfo {
 	return http.AgentInfo{
 		Name: info.Name, Description: info.Description, Available: info.Available, Reason: info.Reason,
-		Version: info.Version, Mode: info.Mode,
+		Version: info.Version, Mode: info.Mode, Environment: info.Environment,
 	}
 }

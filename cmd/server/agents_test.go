@@ -41,7 +41,7 @@ func names(t testing.TB, text string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := read.openAgents(config, servers, nil, nil)
+	opened, err := read.openAgents(config, servers, nil, nil, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func TestWhatAgentsSayIsMasked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := read.openAgents(config, nil, box, secrets.NewMasker(canary))
+	opened, err := read.openAgents(config, nil, nil, box, secrets.NewMasker(canary))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,9 +230,9 @@ func TestDoctorTellsOfAgents(t *testing.T) {
 	}
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
-	d.agents(t.Context(), config, read, box)
+	d.agents(t.Context(), config, read, nil, box)
 	for _, line := range []string{
-		"ok    agent mine             my-agent 1.2.3\n",
+		"ok    agent mine             my-agent 1.2.3; not isolated: it runs as the server's user\n",
 		"FAIL  agent gone             The program \"gone-agent\" is not on the server's PATH.\n",
 		"-     agent gemini           The program \"gemini\" is not on the server's PATH. Install it: npm install -g @google/gemini-cli\n",
 	} {
@@ -292,7 +292,7 @@ func TestDoctorDoesNotMindWhatNobodyConfigured(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
-	d.agents(t.Context(), Config{Addr: "127.0.0.1:0", DataDir: t.TempDir()}, demoModels(), nil)
+	d.agents(t.Context(), Config{Addr: "127.0.0.1:0", DataDir: t.TempDir()}, demoModels(), nil, nil)
 	if d.broken || strings.Count(out.String(), "-     agent ") != 6 {
 		t.Error(out.String())
 	}

@@ -29,7 +29,6 @@ import (
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
-	"signoff/internal/workspace"
 )
 
 // App is one server: everything wired, nothing running yet.
@@ -88,16 +87,18 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
-	if a.agents, err = file.openAgents(config, servers, a.sandbox, a.masker); err != nil {
+	files, err := file.openWorkspace(config)
+	if err != nil {
 		return nil, err
 	}
-	protected := config.sandboxConfig()
-	files, err := workspace.New(config.WorkspaceRoot, protected.Hidden...)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	files.Guard(workspace.Guards{Files: protected.ReadOnly, Names: sandbox.Trusted(), Git: sandbox.GitParts()})
 	if a.outbox, err = file.openOutbox(ctx, a.store); err != nil {
+		return nil, err
+	}
+	environments, err := file.openEnvironments(config, a.sandbox, files.Root())
+	if err != nil {
+		return nil, err
+	}
+	if a.agents, err = file.openAgents(config, servers, environments, a.sandbox, a.masker); err != nil {
 		return nil, err
 	}
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
@@ -105,7 +106,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		LeaseTTL: time.Duration(config.LeaseSeconds) * time.Second, Limits: config.limits(), Trust: a.sandbox.Trust,
 		Config: sessions.Config{
 			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
-			Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
+			Environments: environments, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
 			Agents: map[domain.SourceType]sessions.OpenAgent{
 				domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 			},
@@ -117,19 +118,21 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		return nil, err
 	}
 	decisions := approvals.NewService(a.store, a.log, a.models)
-	decisions.IsolateCommands(a.sandbox)
+	decisions.IsolateCommands(func(e domain.Environment) approvals.Isolation { return sessions.IsolationIn(a.sandbox, e) })
+	decisions.UseEnvironments(environments)
 	if a.sandbox.Name() == sessions.NoSandbox {
 		decisions.RefuseCommands()
 	}
 	shownModels, shownAgents, tools := models{a.models, file.Models.Models}, agents{a.agents}, shownTools{known}
 	admitted := admission.New(admission.Config{
-		Executions: a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
+		Environments: environments,
+		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
 	})
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store),
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
-		Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+		Environments: environments, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
 		return nil, err
@@ -191,14 +194,16 @@ func (a *App) openKeys(ctx context.Context) (err error) {
 }
 
 func (a *App) openSandbox(ctx context.Context) (err error) {
-	if a.sandbox, err = sandbox.New(ctx, a.config.sandboxConfig()); err != nil {
+	protected := a.config.sandboxConfig(func(text string) string { return a.masker.MaskString(text) })
+	protected.Lend = func(path string, content []byte) error { return maskLent(a.masker, path, content) } // nothing runs before there is a masker
+	if a.sandbox, err = sandbox.New(ctx, protected); err != nil {
 		return usageError{err}
 	}
 	switch a.sandbox.Name() {
 	case sessions.NoSandbox:
 		slog.Warn("no sandbox works here, so commands are refused; `signoff doctor` tells why")
 	case string(sandbox.KindOff):
-		slog.Warn("SIGNOFF_SANDBOX=off: commands run unconfined")
+		slog.Warn("SIGNOFF_SANDBOX=off: commands run only in environments with isolation: none, and unconfined")
 	}
 	return nil
 }

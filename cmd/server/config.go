@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"signoff/internal/dispatch"
 	"signoff/internal/egress"
 	"signoff/internal/sandbox"
+	"signoff/internal/sandbox/processes"
 	"signoff/internal/sandbox/proxy"
 )
 
@@ -33,7 +35,7 @@ type Config struct {
 	DataDir       string   `split_words:"true" default:"./data"`
 	DatabaseURL   string   `split_words:"true"`
 	Config        string   `split_words:"true"` // the YAML file; empty: ./signoff.yaml where there is one
-	WorkspaceRoot string   `split_words:"true" default:"."`
+	WorkspaceRoot string   `split_words:"true"` // empty: workspaces.default of the file, or the current folder
 	Sandbox       string   `split_words:"true" default:"auto"`
 	LogLevel      string   `split_words:"true" default:"info"`
 	LogFormat     string   `split_words:"true" default:"auto"` // text, json; auto: text on a terminal
@@ -200,14 +202,45 @@ func (c Config) limits() dispatch.Limits {
 // folder holds the token, the configuration names hosts that keys are sent to, and the binary is started again.
 // The default configuration file is guarded also where another one is named: a file that a command puts there would be
 // read by the next start without SIGNOFF_CONFIG.
-func (c Config) sandboxConfig() sandbox.Config {
+func (c Config) sandboxConfig(mask func(string) string) sandbox.Config {
 	guarded := []string{defaultConfigFile}
 	if c.Config != "" {
 		guarded = append(guarded, c.Config)
 	}
+	covered := slices.Clone(guarded)
 	if self, err := os.Executable(); err == nil {
 		guarded = append(guarded, self)
 	}
-	network := func(hosts []string) (sandbox.Proxy, error) { return proxy.Open(egress.Dialer{Hosts: hosts}) }
-	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded, Network: network}
+	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded, Covered: covered, Lookup: os.LookupEnv, Network: network(mask)}
 }
+
+// network carries the connections of a command to the hosts that it was granted, and lists processes for it.
+func network(mask func(string) string) func(sandbox.Access) (sandbox.Proxy, error) {
+	return func(to sandbox.Access) (sandbox.Proxy, error) {
+		p, err := proxy.Open(egress.Dialer{Hosts: append([]string{}, to.Hosts...), Networks: to.Networks})
+		if err != nil {
+			return nil, err
+		}
+		if to.Lasting {
+			p.Last()
+		}
+		if to.Processes != "" {
+			p.Serve(to.Processes, func(client net.Conn) { sendProcesses(client, mask) })
+		}
+		for _, relay := range slices.Sorted(maps.Keys(to.Serve)) {
+			p.Serve(relay, func(client net.Conn) { to.Serve[relay](client) })
+		}
+		return p, nil
+	}
+}
+
+// sendProcesses sends the list of processes. A program that is not told it sees a connection that ends.
+func sendProcesses(client net.Conn, mask func(string) string) {
+	list, err := processes.JSON(mask)
+	if err == nil {
+		_ = client.SetWriteDeadline(time.Now().Add(processesTimeout))
+		_, _ = client.Write(list)
+	}
+}
+
+const processesTimeout = 10 * time.Second

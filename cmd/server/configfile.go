@@ -1,10 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
+
+	"signoff/internal/environments"
+	"signoff/internal/llm"
 )
 
 // configFile is the configuration file.
@@ -14,6 +21,7 @@ import (
 //	  local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1", contextWindow: 32768}
 //	agents:
 //	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+//	  claude: {environment: machine, hosts: [api.anthropic.com]}
 //	mcpServers:
 //	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
 //	secrets:
@@ -23,6 +31,12 @@ import (
 //	blockTypes:
 //	  script: {description: "Runs a script", propsSchema: {type: object, required: [code]}}
 //	webhooks: {allowHosts: ["127.0.0.1:9000"], publicUrl: "https://signoff.example"}
+//	workspaces: {default: ., app: /srv/app}
+//	environments:
+//	  default: workspace
+//	  app: {mounts: {/srv/app: write, /var/log/app: read}, processes: host, network: [corp]}
+//	networks:
+//	  corp: {hosts: [api.corp.example], cidrs: [10.20.0.0/16], ports: [443]}
 type configFile struct {
 	Models     modelSection         `yaml:"models"`
 	Agents     map[string]agent     `yaml:"agents"`
@@ -32,6 +46,10 @@ type configFile struct {
 	Settings   settingSection       `yaml:"settings"`
 	BlockTypes map[string]blockType `yaml:"blockTypes"`
 	Webhooks   webhookSection       `yaml:"webhooks"`
+
+	Workspaces   map[string]string                         `yaml:"workspaces"` // name → folder
+	Environments environmentSection                        `yaml:"environments"`
+	Networks     map[string]environments.NetworkDefinition `yaml:"networks"`
 
 	path    string // empty: there is no file
 	content []byte
@@ -58,33 +76,56 @@ type model struct {
 	CacheWriteCostPer1m *float64 `yaml:"cacheWriteCostPer1m"`
 }
 
-// UnmarshalYAML separates the default from the models. A custom decoder does not inherit strictness, so it sets it again.
-func (s *modelSection) UnmarshalYAML(unmarshal func(any) error) error {
-	var entries map[string]any
-	if err := unmarshal(&entries); err != nil {
-		return err
-	}
-	s.Models = map[string]model{}
-	for name, entry := range entries {
-		if name == "default" {
-			text, ok := entry.(string)
-			if !ok {
-				return errors.New("models.default is the name of a model")
-			}
-			s.Default = text
-			continue
-		}
-		raw, err := yaml.Marshal(entry)
-		if err != nil {
-			return err
-		}
-		var m model
-		if err := yaml.UnmarshalWithOptions(raw, &m, yaml.Strict()); err != nil {
-			return errors.New("models." + name + ": " + withoutPlace(yaml.FormatError(err, false, false)))
-		}
+// UnmarshalYAML separates the default from the models, and fills in the variables that vendors' own tools read keys from.
+func (s *modelSection) UnmarshalYAML(unmarshal func(any) error) (err error) {
+	s.Default, s.Models, err = withDefault[model]("models", unmarshal)
+	for name, m := range s.Models {
+		m.APIKeyEnv = cmp.Or(m.APIKeyEnv, llm.KeyEnv(m.Provider, m.BaseURL))
 		s.Models[name] = m
 	}
-	return nil
+	return err
+}
+
+// environmentSection holds the environments by name, and under "default" the name of the default one.
+type environmentSection struct {
+	Default     string
+	Definitions map[string]environments.Definition
+}
+
+// UnmarshalYAML separates the default from the environments.
+func (s *environmentSection) UnmarshalYAML(unmarshal func(any) error) (err error) {
+	s.Default, s.Definitions, err = withDefault[environments.Definition]("environments", unmarshal)
+	return err
+}
+
+// withDefault reads a section of named entries, in which "default" is the name of one. A custom decoder does not inherit strictness, so it
+// sets it again.
+func withDefault[T any](section string, unmarshal func(any) error) (byDefault string, named map[string]T, err error) {
+	var entries map[string]any
+	if err := unmarshal(&entries); err != nil {
+		return "", nil, err
+	}
+	named = map[string]T{}
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		if name == "default" {
+			text, isText := entries[name].(string)
+			if !isText {
+				return "", nil, fmt.Errorf("%s.default is the name of an entry", section)
+			}
+			byDefault = text
+			continue
+		}
+		raw, err := yaml.Marshal(entries[name])
+		if err != nil {
+			return "", nil, err
+		}
+		var entry T
+		if err := yaml.UnmarshalWithOptions(raw, &entry, yaml.Strict()); err != nil {
+			return "", nil, errors.New(section + "." + name + ": " + withoutPlace(yaml.FormatError(err, false, false)))
+		}
+		named[name] = entry
+	}
+	return byDefault, named, nil
 }
 
 // withoutPlace cuts "[1:1] " off: that is the place in the entry, not in the file.
@@ -109,6 +150,8 @@ type agent struct {
 	Terminal            bool              `yaml:"terminal"`
 	Home                string            `yaml:"home"`
 	AllowBypass         bool              `yaml:"allowBypass"`
+	Environment         string            `yaml:"environment"` // that the agent's process runs in; empty: it is not isolated
+	Hosts               []string          `yaml:"hosts"`       // of its provider, with environment
 	SilentAfterSeconds  *int              `yaml:"silentAfterSeconds"`
 	StartTimeoutSeconds *int              `yaml:"startTimeoutSeconds"`
 }

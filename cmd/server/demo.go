@@ -91,7 +91,7 @@ func walkThrough(ctx context.Context, app *App, std stdio) error {
 	fmt.Fprintf(std.out, "A server runs on %s, with a scripted model that needs no key (sandbox: %s).\n", w.base, app.sandbox.Name())
 	if app.sandbox.Name() == sessions.NoSandbox {
 		fmt.Fprintln(std.out, "No sandbox works here, so the command will be refused. To go on, install bubblewrap or allow\n"+
-			"user namespaces (signoff doctor tells more), or run it unconfined: SIGNOFF_SANDBOX=off make demo")
+			"user namespaces (signoff doctor tells more).")
 	}
 	if terminal(std.in) {
 		w.answers = lines(std.in)

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
 
+	"signoff/internal/acp/registry"
+	"signoff/internal/environments"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
@@ -17,7 +21,10 @@ import (
 
 // doctor prints a line for each check, and fails if a configured part does not work. It changes nothing: no file, no folder, no schema.
 func doctor(ctx context.Context, args []string, std stdio) error {
-	if err := parse(flags("doctor", std), args); err != nil {
+	set := flags("doctor", std)
+	environment := set.String("environment", "", "show what a command would see in this environment, and nothing else")
+	directory := set.String("directory", "", "the working directory of that command; the workspace's root without it")
+	if err := parse(set, args); err != nil {
 		return err
 	}
 	config, file, err := settle(std)
@@ -29,28 +36,38 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 		return err
 	}
 	d := &diagnosis{out: std.out, masker: masker}
-	d.configuration(config)
+	if *environment != "" {
+		return d.inspect(ctx, config, file, *environment, *directory)
+	}
+	d.configuration(config, file)
 	d.database(ctx, config)
 	box := d.sandbox(ctx, config)
+	known := d.environments(config, file, box)
 	d.secrets(vault)
 	d.webSearch(file)
 	d.settings(file)
 	d.webhooks(file)
 	d.models(ctx, file)
-	d.agents(ctx, config, file, box)
+	d.agents(ctx, config, file, known, box)
 	if d.broken {
 		return errors.New("a configured part does not work")
 	}
 	return nil
 }
 
-func (d *diagnosis) configuration(config Config) {
-	files, err := workspace.New(config.WorkspaceRoot)
+func (d *diagnosis) configuration(config Config, file configFile) {
+	files, err := file.openWorkspace(config)
 	if err != nil {
 		d.bad("workspace", err)
 		return
 	}
-	d.good("workspace", files.Root())
+	for _, root := range files.Roots() {
+		name := "workspace"
+		if root.Name != workspace.DefaultRoot {
+			name += " " + root.Name
+		}
+		d.good(name, root.Path)
+	}
 	if config.loopback() {
 		d.good("address", config.Addr+", this machine only")
 	} else {
@@ -59,7 +76,9 @@ func (d *diagnosis) configuration(config Config) {
 }
 
 func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox {
-	box, err := sandbox.New(ctx, config.sandboxConfig())
+	protected := config.sandboxConfig(nil)
+	protected.Lend = func(path string, content []byte) error { return maskLent(d.masker, path, content) }
+	box, err := sandbox.New(ctx, protected)
 	if err != nil {
 		d.bad("sandbox", err)
 		return nil
@@ -72,7 +91,7 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox
 		report("sandbox "+string(probe.Kind), probe.Detail)
 	}
 	if box.Name() == sessions.NoSandbox {
-		d.bad("sandbox", errors.New("no sandbox works, so commands are refused. Install bubblewrap, allow user namespaces, or set SIGNOFF_SANDBOX=off"))
+		d.bad("sandbox", errors.New("no sandbox works, so commands are refused. Install bubblewrap, allow user namespaces, or define an environment with isolation: none"))
 	} else {
 		d.good("sandbox in use", box.Name())
 	}
@@ -82,6 +101,37 @@ func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox
 		d.bad("bash", errors.New("not found; the bash tool needs it"))
 	}
 	return box
+}
+
+// environments lists what commands can see. One that this machine cannot build is a note, but for the default one.
+func (d *diagnosis) environments(config Config, file configFile, box *sandbox.Sandbox) *environments.Catalog {
+	files, err := file.openWorkspace(config)
+	if err != nil || box == nil {
+		return nil // said above
+	}
+	catalog, err := file.openEnvironments(config, box, files.Root())
+	if err != nil {
+		d.bad("environments", err)
+		return nil
+	}
+	if box.Name() == string(sandbox.KindOff) {
+		d.note("SIGNOFF_SANDBOX=off", "it switches isolation off, and so every environment that needs it. In its place, write into signoff.yaml:\n"+insteadOfOff(os.Geteuid()))
+	}
+	for _, e := range catalog.All() {
+		name := "environment " + e.Name
+		if e.Default {
+			name += " (default)"
+		}
+		switch {
+		case e.Available:
+			d.good(name, describe(e.Environment))
+		case e.Default:
+			d.bad(name, errors.New(*e.Reason))
+		default:
+			d.note(name, *e.Reason)
+		}
+	}
+	return catalog
 }
 
 // secrets lists the secrets with a value, and never the value.
@@ -145,13 +195,13 @@ func (d *diagnosis) models(ctx context.Context, file configFile) {
 
 // agents lists missing agents, too, with what to install. A missing agent is a mistake only if the
 // configuration names them.
-func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, box *sandbox.Sandbox) {
+func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, known *environments.Catalog, box *sandbox.Sandbox) {
 	servers, err := file.openMCPServers()
 	if err != nil {
 		d.bad("MCP servers", err)
 		return
 	}
-	opened, err := file.openAgents(config, servers, box, d.masker)
+	opened, err := file.openAgents(config, servers, known, box, d.masker)
 	if err != nil {
 		d.bad("agents", err)
 		return
@@ -162,14 +212,20 @@ func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, 
 	for _, info := range opened.AgentsInFull(ctx) {
 		what := "agent " + info.Name
 		switch {
-		case info.Available && info.Version == "":
-			d.good(what, "version unknown")
 		case info.Available:
-			d.good(what, info.Version)
+			d.good(what, cmp.Or(info.Version, "version unknown")+"; "+isolationOf(info))
 		case info.Configured:
 			d.bad(what, errors.New(info.Reason))
 		default:
 			d.note(what, info.Reason)
 		}
 	}
+}
+
+// isolationOf says where the agent's process runs.
+func isolationOf(info registry.AgentInfo) string {
+	if info.Environment == "" {
+		return "not isolated: it runs as the server's user"
+	}
+	return "isolated in the environment " + info.Environment
 }

@@ -29,6 +29,12 @@ const (
 
 func main() {
 	relay.Intercept(os.Args, os.Environ()) // what starts an MCP server for an agent is this same binary, and does not get past this line
+	if len(os.Args) == 3 && os.Args[1] == filesArg {
+		if serveFiles(os.Args[2]) != nil {
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

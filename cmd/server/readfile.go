@@ -39,6 +39,8 @@ models:
 # Secrets have names that agents may say; a command that is given one has its value in a variable, and no model sees it.
 # secrets:
 #   github: {env: GITHUB_TOKEN, as: GH_TOKEN}
+
+# What agents see of the machine is an environment: docs/environments.md has an example for each use. The built-in ones need no entry.
 `
 
 // makeConfigFile writes a first configuration file if none was named and none exists. By default the file lies in the workspace: commands
@@ -87,6 +89,9 @@ func (f configFile) mistake(err error) error {
 		return usageError{err}
 	}
 	steps := strings.Split(strings.TrimPrefix(coded.Details[0].Pointer, "/"), "/")
+	for i := range steps {
+		steps[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(steps[i])
+	}
 	place := strings.Join(steps, ".")
 	if f.path != "" {
 		place = f.path + ": " + place
@@ -107,7 +112,6 @@ func (f configFile) mistake(err error) error {
 func yamlPath(steps []string) *yaml.Path {
 	path := (&yaml.PathBuilder{}).Root()
 	for _, step := range steps {
-		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
 		if index, err := strconv.ParseUint(step, 10, 32); err == nil {
 			path = path.Index(uint(index))
 		} else {

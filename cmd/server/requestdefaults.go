@@ -42,15 +42,18 @@ func (s settingSection) capabilities() (domain.Capabilities, error) {
 	into := map[string]*domain.Verdict{
 		"read": &granted.Read, "write": &granted.Write, "execute": &granted.Execute,
 		"network": &granted.Network, "mcp": &granted.MCP, "delegate": &granted.Delegate,
+		"host": &granted.Host,
 	}
 	for _, class := range slices.Sorted(maps.Keys(s.DefaultCapabilities)) {
 		verdict := domain.Verdict(s.DefaultCapabilities[class])
 		at := domain.Pointer("settings", "defaultCapabilities", class)
 		switch field, known := into[class]; {
 		case !known:
-			return granted, domain.Invalid(at, "There is no such class; there are read, write, execute, network, mcp, delegate.")
+			return granted, domain.Invalid(at, "There is no such class; there are read, write, execute, network, mcp, delegate, host.")
 		case verdict != domain.Allow && verdict != domain.Ask && verdict != domain.Deny:
 			return granted, domain.Invalid(at, "A class is one of deny, ask, allow.")
+		case class == string(domain.ClassHost) && verdict == domain.Allow:
+			return granted, domain.Invalid(at, "host is deny or ask: nothing but the allow patterns of an environment lets commands run on the host without a question.")
 		default:
 			*field = verdict
 		}

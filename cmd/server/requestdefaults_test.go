@@ -60,6 +60,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"settings: {defaultTimeout: soon}":                             "signoff.yaml",
 		"settings: {defaultCapabilities: {fly: allow}}":                "settings.defaultCapabilities.fly",
 		"settings: {defaultCapabilities: {read: sometimes}}":           "deny, ask, allow",
+		"settings: {defaultCapabilities: {host: allow}}":               "host is deny or ask",
 		"settings: {nonsense: 1}":                                      "nonsense",
 		"blockTypes: {script: {propsSchema: {type: 7}}}":               "blockTypes.script",
 		"blockTypes: {script: {propsSchema: {$ref: 'file:///etc/a'}}}": "blockTypes.script",

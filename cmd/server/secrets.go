@@ -144,6 +144,15 @@ func (c Config) databasePassword() []string {
 	return passwords
 }
 
+// maskLent masks the credentials in a file that an environment lends. A file with too many of them is not lent.
+func maskLent(m *secrets.Masker, path string, content []byte) error {
+	values, err := secrets.Credentials(content)
+	if err == nil {
+		m.Learn(path, values...)
+	}
+	return err
+}
+
 // maskLog makes m the masker of the process's log. A log without our handler, as in a test, stays as it is: Go's default handler behind
 // another one deadlocks.
 func maskLog(m *secrets.Masker) {

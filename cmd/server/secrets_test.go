@@ -304,7 +304,7 @@ func failureOfStart(t *testing.T, text string) string {
 		_, err = file.openMCPServers()
 	}
 	if err == nil {
-		_, err = file.openAgents(config, nil, nil, nil)
+		_, err = file.openAgents(config, nil, nil, nil, nil)
 	}
 	var out bytes.Buffer
 	if exitCode(err, &out) != exitUsage {

@@ -28,6 +28,7 @@ type agent struct {
 	terminals  *terminals
 	service    service
 	servers    servers
+	outside    *outside // runs the MCP servers; nil: the agent starts them itself, because it is not isolated
 	program    *program
 	peer       *wire.Peer
 
@@ -59,18 +60,21 @@ func newAgent(config Config, opening domain.Opening) *agent {
 	}
 	a.terminals = &terminals{agent: a, open: map[string]*terminal{}}
 	a.servers.tell = func(update domain.AgentMCPServerUpdated) { a.translator.tell(update) }
+	if config.Process.Environment.Isolated() {
+		a.outside = &outside{
+			life: life, start: config.Starter.Start, tell: a.servers.is,
+			process: sandbox.Process{Dir: opening.Execution.Request.WorkingDirectory, Env: config.ServerEnv},
+		}
+	}
 	a.service.renew(life)
 	return a
 }
 
 // attach takes the process that was started, and begins to listen to it.
 func (a *agent) attach(child *sandbox.Child) {
-	var tell func([]byte)
+	tell := a.stderrTold()
 	var tap func(wire.Direction, []byte)
 	if a.execution.Request.Debug {
-		tell = func(text []byte) {
-			a.translator.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.config.Masked(text)), "\uFFFD")})
-		}
 		tap = func(way wire.Direction, raw []byte) {
 			a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
 		}
@@ -81,6 +85,16 @@ func (a *agent) attach(child *sandbox.Child) {
 	go a.watch()
 }
 
+// stderrTold reports standard errors where somebody looks for a fault; nil: nobody does.
+func (a *agent) stderrTold() func([]byte) {
+	if !a.execution.Request.Debug {
+		return nil
+	}
+	return func(text []byte) {
+		a.translator.tell(domain.AgentStderr{Text: strings.ToValidUTF8(string(a.config.Masked(text)), "\uFFFD")})
+	}
+}
+
 // Introduction implements [domain.Agent].
 func (a *agent) Introduction() domain.Introduction {
 	info, can, chosen := a.hello.Object("agentInfo"), a.hello.Object("agentCapabilities"), a.translator.currentSettings()
@@ -88,6 +102,7 @@ func (a *agent) Introduction() domain.Introduction {
 		Name: wire.Beginning(info.Text("name"), 200), Version: wire.Beginning(info.Text("version"), 200), AgentSession: a.session,
 		Resumable: can.Has("loadSession") || can.Object("sessionCapabilities").Has("resume"),
 		Continued: a.continued, Mode: chosen.Current(settings.CategoryMode), Model: chosen.Current(settings.CategoryModel),
+		Isolated: a.config.Process.Environment.Isolated(),
 	}
 }
 
@@ -105,6 +120,9 @@ func (a *agent) Close() error {
 		return nil
 	}
 	err := a.program.end()
+	if a.outside != nil {
+		err = errors.Join(err, a.outside.close())
+	}
 	a.peer.Close(errClosed)
 	within(closeLimit, a.peer.Done())
 	within(closeLimit, a.watched)

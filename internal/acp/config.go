@@ -24,6 +24,7 @@ type Config struct {
 	Files         bool                  // the agent may use our reading and writing of files, as far as the execution may
 	Terminals     bool                  // the same for commands
 	MCPServers    []mcp.Endpoint
+	ServerEnv     []string            // of the MCP servers of an isolated agent, beside their own variables: they run outside
 	Withheld      []string            // names of servers that the request wants and its capabilities deny
 	Meta          json.RawMessage     // sent as _meta when a session begins or is resumed
 	AuthMethods   []string            // methods to sign in by where the agent wants that first; it has their keys

@@ -4,7 +4,9 @@ import (
 	"maps"
 	"slices"
 
+	"signoff/internal/acp/relay"
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 )
 
 // handOver returns the servers as the protocol writes them: a list also where there are none. Programs are started through
@@ -14,7 +16,7 @@ func (a *agent) handOver() ([]any, error) {
 	servers := []any{}
 	for _, server := range a.config.MCPServers {
 		if server.IsProgram() {
-			start, err := a.servers.wrap(server)
+			start, err := a.wrap(server)
 			if err != nil {
 				return nil, err
 			}
@@ -33,6 +35,14 @@ func (a *agent) handOver() ([]any, error) {
 		})
 	}
 	return servers, nil
+}
+
+// wrap returns how the agent starts a server that is a program.
+func (a *agent) wrap(server mcp.Endpoint) (relay.Start, error) {
+	if a.outside != nil {
+		return a.outside.wrap(server), nil
+	}
+	return a.servers.wrap(server)
 }
 
 // pair is how the protocol writes a variable and a header.

@@ -3,11 +3,15 @@ package acp
 import (
 	"cmp"
 	"context"
+	"io"
+	"slices"
 	"time"
 
+	"signoff/internal/acp/relay"
 	"signoff/internal/acp/settings"
 	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 )
 
 // Open starts the agent's process, gets a session of it and sets the options that were selected. When it fails, nothing of
@@ -25,7 +29,12 @@ func Open(ctx context.Context, l Config, opening domain.Opening) (domain.Agent, 
 }
 
 func (a *agent) start(ctx context.Context) error {
-	child, err := a.config.Starter.Start(ctx, a.config.Process)
+	process := a.config.Process
+	if a.outside != nil && slices.ContainsFunc(a.config.MCPServers, mcp.Endpoint.IsProgram) {
+		a.outside.stderr = a.stderrTold()
+		process.Serve = map[string]func(io.ReadWriteCloser){relay.Place: a.outside.serve}
+	}
+	child, err := a.config.Starter.Start(ctx, process)
 	if err != nil {
 		return err
 	}

@@ -83,6 +83,7 @@ func (t *translator) awaitInput(ctx context.Context, c *toolCall) {
 
 // ask puts a question to a person. Where it cannot be put, or nobody waits for the answer any more, nobody answers.
 func (a *agent) ask(ctx context.Context, question domain.Question) domain.Answer {
+	question.Isolated = a.config.Process.Environment.Isolated()
 	answer, err := a.translator.currentHost().Ask(ctx, question)
 	if err != nil {
 		return domain.Answer{Status: domain.ApprovalCancelled}

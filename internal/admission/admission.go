@@ -41,6 +41,8 @@ type Agents interface {
 	// CheckOptions checks the options of a further prompt against those that the agent has offered; nil: unknown. An option that it does not
 	// offer is domain.CodeInvalid with the offers.
 	CheckOptions(source domain.Source, options map[string]string, offered []domain.AgentOption) error
+	// Environment is the name of the environment that an agent runs in; empty: it is not isolated.
+	Environment(name string) string
 	// Installed is domain.CodeAgentUnavailable if the program of a registered agent is missing.
 	Installed(name string) error
 	// MCPServers is domain.CodeUnknownMCPServer for an unknown name; the message lists the known ones.
@@ -71,9 +73,20 @@ type Templates interface {
 	Render(ctx context.Context, tenant domain.TenantID, variables json.RawMessage, templates ...template.Template) ([]template.Rendered, error)
 }
 
-// Workspace resolves the folder of a request. An empty name is the root.
+// Workspace resolves the folder of a request. An empty name is the default root. Beside the workspace, the folder may lie in one of the mounts.
 type Workspace interface {
-	Resolve(directory string) (absolute string, err error)
+	Resolve(directory string, mounts ...string) (absolute string, err error)
+	InDefault(absolute string) bool // it lies in the default root
+}
+
+// Environments is the catalog of environments. An unknown name, and a path or host that the definition does not have, is domain.CodeInvalid; an
+// environment that this machine cannot build is domain.CodeEnvironmentUnavailable.
+type Environments interface {
+	Choose(choice domain.EnvironmentChoice) (domain.Environment, error)
+	Defined(name string) (domain.Environment, error) // also one that this machine cannot build
+	Default() string
+	Directories(choice domain.EnvironmentChoice) []string          // folders beside the workspace in which an execution may work
+	Offers(environment domain.Environment, directory string) error // in another directory than the default root
 }
 
 // Config holds the registries and the operator's settings. All fields but the settings are required.
@@ -87,6 +100,8 @@ type Config struct {
 	Templates  Templates
 	Workspace  Workspace
 	Settings   Settings
+
+	Environments Environments
 }
 
 // Admission admits requests. It has no state, so any number of goroutines may use it at once.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,7 +31,7 @@ func newAdmission(change ...func(*Config)) *Admission {
 	config := Config{
 		Executions: executions{}, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{},
 		Tools: admissiontest.Tools{"bash", "think"}, Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary),
-		Templates: &admissiontest.Templates{}, Workspace: folder("/work"),
+		Templates: &admissiontest.Templates{}, Workspace: folder("/work"), Environments: admissiontest.Environments(),
 	}
 	for _, c := range change {
 		c(&config)
@@ -41,12 +42,19 @@ func newAdmission(change ...func(*Config)) *Admission {
 // folder is a workspace that only looks at names.
 type folder string
 
-func (f folder) Resolve(directory string) (string, error) {
+func (f folder) Resolve(directory string, mounts ...string) (string, error) {
+	if slices.Contains(mounts, filepath.Dir(directory)) || slices.Contains(mounts, directory) {
+		return directory, nil
+	}
 	absolute := filepath.Join(string(f), directory)
-	if !strings.HasPrefix(absolute+"/", string(f)+"/") {
+	if !strings.HasPrefix(absolute+"/", string(f)+"/") || filepath.IsAbs(directory) {
 		return "", domain.Errorf(domain.CodeInvalid, "The folder lies outside of the workspace.")
 	}
 	return absolute, nil
+}
+
+func (f folder) InDefault(absolute string) bool {
+	return strings.HasPrefix(absolute+"/", string(f)+"/")
 }
 
 // executions are stored ones, with their logs.

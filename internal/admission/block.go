@@ -21,6 +21,7 @@ func fromBlock(body api.CreateExecution) api.CreateExecution {
 	}
 	body.Source, body.Prompt, body.SystemPrompt = &source, &props.Prompt, props.SystemPrompt
 	body.Capabilities, body.TimeoutSeconds, body.WorkingDirectory = props.Capabilities, props.TimeoutSeconds, props.WorkingDirectory
+	body.Environment = props.Environment
 	return body
 }
 
@@ -28,7 +29,7 @@ func fromBlock(body api.CreateExecution) api.CreateExecution {
 func blockPointer(pointer string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
 	switch name {
-	case "source", "prompt", "systemPrompt", "capabilities", "timeoutSeconds", "workingDirectory":
+	case "source", "prompt", "systemPrompt", "capabilities", "timeoutSeconds", "workingDirectory", "environment":
 		return "/block/props" + pointer
 	default:
 		return pointer
@@ -49,6 +50,7 @@ func (f *fieldErrors) block(body api.CreateExecution) {
 		{"/source", body.Source != nil}, {"/prompt", body.Prompt != nil}, {"/messages", body.Messages != nil},
 		{"/systemPrompt", body.SystemPrompt != nil}, {"/capabilities", body.Capabilities != nil},
 		{"/timeoutSeconds", body.TimeoutSeconds != nil}, {"/workingDirectory", body.WorkingDirectory != nil},
+		{"/environment", body.Environment != nil},
 	})
 	if kind := api.Or(body.Kind, domain.KindAgent); kind != domain.KindAgent {
 		f.add("/kind", "must be agent for an agent block")

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/keys"
 )
 
-// AdmitEvaluation returns the dry run of the policy that a body asks for.
+// AdmitEvaluation returns the dry run of the policy that a body asks for. It runs nothing, so every environment may be named in it.
 func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) (approvals.Evaluation, error) {
 	given := permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
 	evaluation := approvals.Evaluation{
@@ -22,6 +22,7 @@ func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) 
 		wrong.refuse("must not come together with executionId", sentFields{
 			{"/capabilities", body.Capabilities != nil}, {"/tools", body.Tools != nil}, {"/policy", body.Policy != nil},
 			{"/safeMode", body.SafeMode != nil}, {"/secrets", body.Secrets != nil}, {"/workingDirectory", body.WorkingDirectory != nil},
+			{"/environment", body.Environment != nil},
 		})
 	}
 	if len(wrong) > 0 {
@@ -31,10 +32,11 @@ func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) 
 		return evaluation, nil
 	}
 	given.into(&evaluation.Request, *a.config.Settings.Capabilities)
+	if err := a.setEnvironment(&evaluation.Request, api.Or(body.Environment, domain.EnvironmentChoice{})); err != nil {
+		return evaluation, err
+	}
 	if err := a.checkPolicy(evaluation.Request); err != nil {
 		return evaluation, err
 	}
-	directory, err := a.config.Workspace.Resolve(api.Or(body.WorkingDirectory, ""))
-	evaluation.Request.WorkingDirectory = directory
-	return evaluation, err
+	return evaluation, a.place(&evaluation.Request, api.Or(body.WorkingDirectory, ""))
 }

@@ -38,7 +38,7 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	}{
 		{&granted.Read, body.Read, body.ReadFiles}, {&granted.Write, body.Write, body.WriteFiles},
 		{&granted.Execute, body.Execute, body.ExecuteCommands}, {&granted.Network, body.Network, nil},
-		{&granted.MCP, body.Mcp, nil}, {&granted.Delegate, body.Delegate, nil},
+		{&granted.MCP, body.Mcp, nil}, {&granted.Delegate, body.Delegate, nil}, {&granted.Host, (*domain.Verdict)(body.Host), nil},
 	} {
 		switch {
 		case class.named != nil:

@@ -60,6 +60,9 @@ func (a *Admission) checkPolicy(request domain.Request) error {
 		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
 			return domain.Below(at, err)
 		}
+		if named := rule.Matcher.Environment; named != "" && named != request.Environment.Name {
+			return domain.Invalid(at+"/matcher/environment", "The rules of a request are about its own environment, which is %s.", request.Environment.Name)
+		}
 	}
 	for i, name := range request.Tools.Enabled {
 		known := slices.Contains(a.config.Tools.Names(), name)
@@ -68,6 +71,23 @@ func (a *Admission) checkPolicy(request domain.Request) error {
 		}
 	}
 	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))
+}
+
+// AdmitMatcher completes the matcher of a stored rule. One that names an environment holds for its definition as it is now.
+func (a *Admission) AdmitMatcher(matcher *domain.Matcher) error {
+	if err := a.RefuseSecrets("/matcher", matcher); err != nil {
+		return err
+	}
+	matcher.EnvironmentDigest = ""
+	if matcher.Environment == "" {
+		return nil
+	}
+	defined, err := a.config.Environments.Defined(matcher.Environment)
+	if err != nil {
+		return domain.Below("/matcher", err)
+	}
+	matcher.EnvironmentDigest = defined.Digest()
+	return nil
 }
 
 func (a *Admission) agent(command string, args []string) (name string, err error) {

@@ -53,17 +53,25 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 	if err := a.checkRegistries(&request, *body.Source); err != nil {
 		return request, err
 	}
+	chosen, err := a.environmentChoice(ctx, by, request.Source, body)
+	if err != nil {
+		return request, err
+	}
+	if err := a.mayUse(by, request.Source, chosen); err != nil {
+		return request, err
+	}
+	if err := a.setEnvironment(&request, chosen); err != nil {
+		return request, err
+	}
 	if err := a.checkPolicy(request); err != nil {
 		return request, err
 	}
 	if err := a.checkDeclarations(request); err != nil {
 		return request, err
 	}
-	directory, err := a.config.Workspace.Resolve(api.Or(body.WorkingDirectory, ""))
-	if err != nil {
-		return request, domain.At("/workingDirectory", err)
+	if err := a.place(&request, api.Or(body.WorkingDirectory, "")); err != nil {
+		return request, err
 	}
-	request.WorkingDirectory = directory
 	found, err := a.findSources(ctx, by, api.Or(body.ContextFrom, nil), body.OutputsFrom)
 	if err != nil {
 		return request, err

@@ -15,6 +15,9 @@ func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool)
 		if j.ctx.Err() != nil {
 			return nil // nothing that is found now is a judgement any more
 		}
+		if effect == domain.Allow && rules[i].Scope == "" && j.does(domain.ClassHost) {
+			continue // a request does not allow what it asks for on the host
+		}
 		if rules[i].Effect == effect && rules[i].Active(j.now) && covers(rules[i].Matcher) {
 			return &rules[i]
 		}
@@ -30,7 +33,8 @@ func (p Policy) all() []domain.PermissionRule { return slices.Concat(p.written, 
 func (j *judging) allows(m domain.Matcher) bool {
 	action := j.call.Action
 	switch {
-	case coversAll(m), !j.isMeant(m),
+	case coversAll(m), !j.isMeant(m), !j.allowsHere(m),
+		m.ArgumentsHash == "" && j.does(domain.ClassHost), // on the host, one call says nothing about the next
 		m.Class != "" && !j.allowsClass(m),
 		m.Path != "" && !every(action.Paths, func(path string) bool { return inGlob(m.Path, path) == certain }),
 		m.Host != "" && !every(action.Hosts, func(host string) bool { return egress.Covers([]string{m.Host}, host) }),
@@ -40,16 +44,40 @@ func (j *judging) allows(m domain.Matcher) bool {
 	return m.ArgumentsHash != "" || j.foreseen(m)
 }
 
+// allowsHere reports whether a rule was made for the environment of the call. What was seen in one environment says nothing about another, where the same
+// command reads other files. A rule that names no environment is older than environments, when there was only the workspace. A rule for
+// a definition covers what requests leave of it, and nothing after it has changed.
+func (j *judging) allowsHere(m domain.Matcher) bool {
+	e := j.Environment
+	switch {
+	case m.Environment == "" && m.ArgumentsHash != "" && m.ArgumentsHash == j.hash:
+		return true // the hash names the environment
+	case e == nil:
+		return m.Environment == ""
+	case m.Environment == "":
+		return e.Name == string(domain.ViewWorkspace) && e.Risk() == domain.ViewWorkspace
+	}
+	return m.Environment == e.Name && m.EnvironmentDigest != "" && (m.EnvironmentDigest == e.Digest() || m.EnvironmentDigest == e.Whole)
+}
+
 // isMeant compares the single-valued fields.
 func (j *judging) isMeant(m domain.Matcher) bool {
 	for _, field := range []struct{ wanted, is string }{
-		{m.Agent, j.agent}, {m.ArgumentsHash, j.hash}, {m.Tool, j.call.Tool}, {m.Server, j.call.Action.Server},
+		{m.Agent, j.agent}, {m.ArgumentsHash, j.hashFor(m)}, {m.Tool, j.call.Tool}, {m.Server, j.call.Action.Server},
 	} {
 		if field.wanted != "" && field.wanted != field.is {
 			return false
 		}
 	}
 	return true
+}
+
+// hashFor is the hash of the call that a rule would name.
+func (j *judging) hashFor(m domain.Matcher) string {
+	if m.Environment == "" && j.older != "" && m.ArgumentsHash == j.older {
+		return j.older
+	}
+	return j.hash
 }
 
 // allowsClass reports whether the call takes no other power than this one. Exactly this call may take more, since all of

@@ -23,6 +23,9 @@ func New(
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 		AskedBy: string(judgement.By), Reason: judgement.Reason,
 	}
+	if judgement.Notice != "" {
+		approval.Reason = judgement.Notice + "\n" + judgement.Reason
+	}
 	if question.Kind.AnswerableByRule() {
 		approval.RememberOptions = judgement.Options
 	}
@@ -39,7 +42,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
-		Isolation: approval.Isolation, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
+		Isolation: approval.Isolation, Environment: approval.Environment, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
 	}
 }
 
@@ -80,7 +83,7 @@ func Granted(approval domain.Approval) (json.RawMessage, error) {
 	if approval.Decision.Arguments != nil {
 		call.Arguments = approval.Decision.Arguments
 	}
-	hash, err := Hash(call, approval.WorkingDirectory)
+	hash, err := Hash(call, approval.WorkingDirectory, approval.Environment.Stamp())
 	if err != nil {
 		return nil, fmt.Errorf("approvals: hash before the start: %w", err)
 	}

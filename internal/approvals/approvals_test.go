@@ -23,7 +23,7 @@ func call(arguments string) domain.ToolCall {
 
 func hash(t *testing.T, call domain.ToolCall, directory string) string {
 	t.Helper()
-	h, err := approvals.Hash(call, directory)
+	h, err := approvals.Hash(call, directory, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestHash(t *testing.T) {
 		}
 	}
 	for _, broken := range []string{``, `{`, `{"a": 1e400}`} {
-		if _, err := approvals.Hash(call(broken), "/w"); err == nil {
+		if _, err := approvals.Hash(call(broken), "/w", nil); err == nil {
 			t.Errorf("%q has a hash", broken)
 		}
 	}
@@ -61,7 +61,7 @@ func TestHashNeverMeansTwoCalls(t *testing.T) {
 		"0." + strings.Repeat("0", 2000) + "1": false, "1." + strings.Repeat("0", 2000): false, "5e-324": true, "4e-324": false,
 	} {
 		for _, arguments := range []string{`{"id":` + number + `}`, `{"a":[{"b":[` + number + `]}]}`} {
-			if _, err := approvals.Hash(call(arguments), "/w"); (err == nil) != kept {
+			if _, err := approvals.Hash(call(arguments), "/w", nil); (err == nil) != kept {
 				t.Errorf("%.60s: %v", arguments, err)
 			} else if err != nil && !strings.Contains(err.Error(), "no canonical form") {
 				t.Errorf("%.60s: %v", arguments, err)
@@ -71,8 +71,8 @@ func TestHashNeverMeansTwoCalls(t *testing.T) {
 	for _, pair := range [][2]string{
 		{`{"id":1,"id":2}`, `{"id":2}`}, {`{"a":"\ud800"}`, `{"a":"\ufffd"}`}, {"{\"a\":\"\xff\"}", `{"a":"\ufffd"}`},
 	} {
-		first, errFirst := approvals.Hash(call(pair[0]), "/w")
-		second, errSecond := approvals.Hash(call(pair[1]), "/w")
+		first, errFirst := approvals.Hash(call(pair[0]), "/w", nil)
+		second, errSecond := approvals.Hash(call(pair[1]), "/w", nil)
 		if errFirst == nil && errSecond == nil && first == second {
 			t.Errorf("%s and %s have one hash", pair[0], pair[1])
 		}

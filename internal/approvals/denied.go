@@ -73,6 +73,9 @@ func (j *judging) mayReach(m domain.Matcher) bool {
 	if j.call.Tool == "" {
 		m.Tool = ""
 	}
+	if !j.restrictsHere(m) {
+		return false
+	}
 	switch m.Class {
 	case "", domain.ClassRead, domain.ClassWrite, domain.ClassExecute:
 	default:

@@ -20,7 +20,12 @@
 // A rule that denies a path to commands holds for all that they do: the [Isolation] keeps them from it ([Policy.Denied]). Where
 // it cannot, the command asks.
 //
-// A remembered decision covers one class of one agent.
+// A remembered decision covers one class of one agent, in one environment by the definition that was shown.
+//
+// # The host
+//
+// Nothing but the policy holds a call in an environment without isolation. It needs [domain.ClassHost] beside its own class, and that asks or is denied:
+// neither a request nor its full trust lets the call run. The patterns of the environment do, and a decision that was remembered for exactly this call.
 //
 // # Lost calls
 //

@@ -24,6 +24,7 @@ type Judgement struct {
 	Reason  string                  // a sentence, for people and for the model
 	Trace   []Step                  // the findings of all steps up to the deciding one
 	Options []domain.RememberOption // the rules that a decision about the call may remember
+	Notice  string                  // what a person reads first: that the call works on the host; empty for all others
 }
 
 // Step is one line of a [Judgement]'s trace.
@@ -66,8 +67,11 @@ func (p Policy) Judge(ctx context.Context, call domain.ToolCall, hash string, no
 // undecided is the judgement of a call that could not be judged.
 func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 	asked := asking(ByServer, "%s", why)
-	asked.Options = []domain.RememberOption{exactly(p.agent, call, hash)}
+	asked.Options = []domain.RememberOption{p.exactly(call, hash)}
 	asked.Step, asked.Trace = 8, []Step{{Number: 8, Name: "otherwise ask", Applied: true, Detail: why}}
+	if j := (&judging{Policy: p, call: call}); p.Environment != nil && !p.Environment.Isolated() {
+		asked.Notice = j.notice() // also where it may not be needed: nobody has looked
+	}
 	return (&judging{Policy: p}).attended(asked)
 }
 
@@ -76,8 +80,8 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //  1. refuse: the tool of the internal agent is off, a capability says deny, or the bash policy blocks;
 //  2. a catastrophic command always asks, whatever was remembered;
 //  3. a permission rule says deny, or ask; one that may be about the call asks;
-//  4. a permission rule, or one of the bash policy, allows;
-//  5. safe mode is off: run;
+//  4. a permission rule, one of the bash policy, or a pattern of the environment, allows;
+//  5. safe mode is off: run, but nothing on the host;
 //  6. the bash policy denies and wants a person, or cannot judge the line: ask;
 //  7. the capabilities allow: run;
 //  8. otherwise ask;
@@ -97,6 +101,9 @@ func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, no
 		if applied {
 			judgement.Step, judgement.Trace = number+1, trace
 			judgement.Options = judged.options(call)
+			if judged.does(domain.ClassHost) {
+				judgement.Notice = judged.notice()
+			}
 			return judged.attended(judgement)
 		}
 	}
@@ -156,6 +163,7 @@ func (j *judging) refuse() (Judgement, string) {
 var verbs = map[domain.Class]string{
 	domain.ClassRead: "read", domain.ClassWrite: "write files", domain.ClassExecute: "execute commands",
 	domain.ClassNetwork: "reach the network", domain.ClassMCP: "belong to MCP servers", domain.ClassDelegate: "delegate to other agents",
+	domain.ClassHost:  "work on the host without isolation",
 	domain.ClassOther: "do what nobody can classify",
 }
 
@@ -237,6 +245,9 @@ func (j *judging) permitted() (Judgement, string) {
 		allowed := Judgement{Verdict: domain.Allow, By: ByRule, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}
 		return allowed.decidedBy(rule), ""
 	}
+	if j.does(domain.ClassHost) {
+		return j.listed()
+	}
 	finding, allowed := j.finding(domain.Allow)
 	if !allowed {
 		return Judgement{}, "no rule allows it"
@@ -262,6 +273,9 @@ func (j *judging) beyondExecute() string {
 }
 
 func (j *judging) trusted() (Judgement, string) {
+	if j.safeModeOff && j.does(domain.ClassHost) {
+		return Judgement{}, "safe mode is off, which holds for nothing on the host"
+	}
 	if j.safeModeOff {
 		return Judgement{Verdict: domain.Allow, By: BySafeMode, Reason: "Safe mode is off for this execution."}, ""
 	}
@@ -300,7 +314,7 @@ func (j *judging) attended(judgement Judgement) Judgement {
 	trace := append(judgement.Trace, Step{Number: 9, Name: "nobody can be asked", Applied: true, Detail: "the execution is unattended"})
 	refused := refusal(ByUnattended, "A person would have to be asked, and the execution is unattended. %s", judgement.Reason)
 	refused.Step, refused.RuleID, refused.Decider, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Decider, judgement.Rule, trace
-	refused.Options = judgement.Options
+	refused.Options, refused.Notice = judgement.Options, judgement.Notice
 	return refused
 }
 

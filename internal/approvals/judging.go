@@ -15,6 +15,7 @@ type judging struct {
 	ctx     context.Context
 	call    domain.ToolCall // with the targets of its links among the paths
 	hash    string
+	older   string // the hash of version 1; empty where hash is of that version
 	now     time.Time
 	needs   []domain.Class // all powers that it takes, its own class first
 	script  shell.Script   // where it runs a command line
@@ -44,6 +45,12 @@ func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now
 	}
 	if call.Action.Server != "" {
 		j.need(domain.ClassMCP)
+	}
+	if p.Environment != nil && hash != "" {
+		j.older, _ = Hash(call, p.directory, nil) // hash says that there is one
+	}
+	if j.worksOnHost() {
+		j.need(domain.ClassHost)
 	}
 	return j
 }

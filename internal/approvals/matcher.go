@@ -32,7 +32,7 @@ func CheckMatcher(m domain.Matcher) error {
 
 // coversAll reports whether a matcher names nothing of a call. One that names an agent alone would cover all of its calls.
 func coversAll(m domain.Matcher) bool {
-	m.Agent = ""
+	m.Agent, m.Environment, m.EnvironmentDigest = "", "", ""
 	return m == domain.Matcher{}
 }
 
@@ -58,6 +58,7 @@ func Describe(m domain.Matcher) string {
 	}
 	for _, part := range []struct{ about, value string }{
 		{" with the capability ", string(m.Class)}, {" on ", m.Path}, {" to the host ", m.Host}, {" of the MCP server ", m.Server},
+		{" in the environment ", m.Environment},
 	} {
 		if part.value != "" {
 			what += part.about + part.value

@@ -16,6 +16,7 @@ const (
 	ByBashPolicy   Source = "bashPolicy"   // the rules for command lines, or that a line cannot be judged by any
 	ByCatastrophe  Source = "catastrophic" // commands that always ask
 	ByRule         Source = "rule"         // a permission rule: a remembered decision, or an operator's word
+	ByEnvironment  Source = "environment"  // a pattern of the operator for commands on the host
 	BySafeMode     Source = "safeModeOff"  // the request's full trust
 	ByUnattended   Source = "unattended"   // the execution is unattended
 	ByDecision     Source = "decision"     // a person, just now
@@ -30,8 +31,13 @@ type Policy struct {
 	Rules     []domain.PermissionRule // those that hold: of the execution, and of the tenant
 	Isolation Isolation               // that the call would run in; nil where nothing isolates it
 
+	// Environment is what the call would see of the machine, by the operator's present definition. It is nil for an execution that is older than
+	// environments, and for a call that an external agent runs outside of any. [NewPolicy] knows only the name, and that may stand for anything.
+	Environment *domain.Environment
+
 	agent        string                  // whose calls they are, as matchers name it
 	directory    string                  // that relative names are meant in
+	clients      []string                // tools that the client runs, not this machine
 	written      []domain.PermissionRule // of the request itself
 	capabilities domain.Capabilities
 	enabled      []string // nil = all
@@ -49,10 +55,19 @@ func NewPolicy(request domain.Request) (Policy, error) {
 		agent: internalAgent, directory: request.WorkingDirectory, capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
 		safeModeOff: request.SafeModeOff, unattended: request.Unattended,
 	}
+	if request.Environment.Name != "" {
+		policy.Environment = &domain.Environment{Name: request.Environment.Name}
+	}
+	for _, tool := range request.ClientTools {
+		policy.clients = append(policy.clients, tool.Name)
+	}
 	if request.Source.Type == domain.SourceACP {
 		policy.agent = request.Source.Command
 	}
 	for i, rule := range request.Rules {
+		if stamp := request.Environment.Stamp(); stamp != nil && (rule.Matcher.Environment == "" || rule.Matcher.Environment == stamp.Name) {
+			rule.Matcher.Environment, rule.Matcher.EnvironmentDigest = stamp.Name, stamp.Digest // they were written for this execution
+		}
 		policy.written = append(policy.written, domain.PermissionRule{ID: fmt.Sprintf("policy/rules/%d", i), Effect: rule.Effect, Matcher: rule.Matcher})
 	}
 	if request.Tools.BashPolicy == nil {

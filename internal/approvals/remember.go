@@ -14,11 +14,19 @@ import (
 const PreviewExact = "exact"
 
 // exactly is the narrowest rule that a decision about a call may leave behind.
-func exactly(agent string, call domain.ToolCall, hash string) domain.RememberOption {
+func (p Policy) exactly(call domain.ToolCall, hash string) domain.RememberOption {
 	return domain.RememberOption{
-		PreviewID: PreviewExact, Matcher: domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: agent},
+		PreviewID: PreviewExact, Matcher: p.here(domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: p.agent}),
 		Description: "This will also allow the same call with the same arguments in the same folder.",
 	}
+}
+
+// here is a matcher for the environment of the call, by its present definition.
+func (p Policy) here(m domain.Matcher) domain.Matcher {
+	if p.Environment != nil {
+		m.Environment, m.EnvironmentDigest = p.Environment.Name, p.Environment.Digest()
+	}
+	return m
 }
 
 // options are the rules that a decision about the call may leave behind, the narrowest first. They are made here, from the
@@ -27,12 +35,12 @@ func exactly(agent string, call domain.ToolCall, hash string) domain.RememberOpt
 // Each is for one agent and one class: a yes to an edit is none to a command that an agent calls edit, and a yes to our
 // sandboxed bash none to a program that runs commands without a sandbox.
 func (j *judging) options(call domain.ToolCall) []domain.RememberOption {
-	agent := j.agent
-	options := []domain.RememberOption{exactly(agent, call, j.hash)}
+	options := []domain.RememberOption{j.exactly(call, j.hash)}
 	judged := *j
-	judged.hash = "" // an option must cover the call, with the targets of its links, by what it says
+	judged.hash, judged.older = "", "" // an option must cover the call, with the targets of its links, by what it says
 	offer := func(id string, m domain.Matcher) {
-		m.Class, m.Agent = call.Class, agent
+		m.Class, m.Agent = call.Class, j.agent
+		m = j.here(m)
 		if judged.allows(m) {
 			options = append(options, domain.RememberOption{
 				PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",

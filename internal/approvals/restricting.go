@@ -13,10 +13,20 @@ import (
 // restricts returns how far a denying or asking rule with this matcher covers the call. A part of the call that is covered is enough, but
 // every field that is set must hold.
 func (j *judging) restricts(m domain.Matcher) fit {
-	if coversAll(m) || !j.isMeant(m) || m.Class != "" && !slices.Contains(j.needs, m.Class) {
+	if coversAll(m) || !j.isMeant(m) || !j.restrictsHere(m) || m.Class != "" && !slices.Contains(j.needs, m.Class) {
 		return apart
 	}
 	return min(j.onPath(m.Path), j.toHost(m.Host), j.byCommand(m.Command))
+}
+
+// restrictsHere reports whether a denying or asking rule holds in the environment of the call. One that names none holds in all, and one that
+// names an environment goes on to hold when the definition changes.
+func (j *judging) restrictsHere(m domain.Matcher) bool {
+	here := string(domain.ViewWorkspace) // before there were environments
+	if j.Environment != nil {
+		here = j.Environment.Name
+	}
+	return m.Environment == "" || m.Environment == here
 }
 
 // onPath compares a glob with the files that the call names, and with those that its command line writes.

@@ -49,6 +49,7 @@ func (s *Service) replayRule(ctx context.Context, again domain.PermissionRule) (
 	if err != nil {
 		return again, false, err
 	}
+	again.Matcher.EnvironmentDigest = first.Matcher.EnvironmentDigest // no client sets it
 	if first.Scope != again.Scope || first.Execution != again.Execution || first.Effect != again.Effect ||
 		first.Matcher != again.Matcher || !sameTime(first.Expires, again.Expires) {
 		return again, false, domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")

@@ -41,8 +41,9 @@ type Service struct {
 	log   Log
 	tools Tools
 
+	environments    Environments // nil: there are none
 	refusesCommands bool
-	isolation       Isolation // of commands; nil if nothing isolates them
+	isolationIn     func(domain.Environment) Isolation // of commands; nil if nothing isolates them
 }
 
 // NewService returns a service that reads from s, writes to log, and checks edited arguments with tools.
@@ -106,6 +107,9 @@ func (s *Service) changed(ctx context.Context, approval domain.Approval, answer 
 	if execution.Request.Source.Type == domain.SourceACP {
 		return nil, nil
 	}
+	if why := s.environmentChanged(execution.Request, approval); why != nil {
+		return why, nil
+	}
 	now, err := s.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
 	switch {
 	case domain.CodeOf(err) == domain.CodeUnknownTool:
@@ -117,6 +121,30 @@ func (s *Service) changed(ctx context.Context, approval domain.Approval, answer 
 	default: // the agent gets the error of arguments that the tool does not accept
 		return nil, nil
 	}
+}
+
+// environmentChanged returns why the call would run in another environment than the one that was shown: its definition has changed, or it is gone.
+func (s *Service) environmentChanged(request domain.Request, approval domain.Approval) *domain.Error {
+	now, err := s.environment(request)
+	switch {
+	case domain.CodeOf(err) == domain.CodeInvalid:
+		return domain.Errorf(domain.CodeArgumentsHash, "The environment %s is not what the execution was promised any more, so the call does not run.", request.Environment.Name)
+	case s.environments == nil || approval.Environment.Stamp().Same(now.Stamp()):
+		return nil
+	}
+	return domain.Errorf(domain.CodeArgumentsHash,
+		"The call was shown for another definition of the environment %s than the present one. It is judged anew, and put to you again where the policy asks.", request.Environment.Name)
+}
+
+// environment is the present environment of an execution; nil for one that is older than environments. It comes also beside the error of one
+// that this server cannot build.
+func (s *Service) environment(request domain.Request) (*domain.Environment, error) {
+	if s.environments == nil || request.Environment.Name == "" {
+		return nil, nil
+	}
+	now, err := s.environments.Choose(request.Environment)
+	now.Name = request.Environment.Name
+	return &now, err
 }
 
 // askAgain withdraws an approval that nobody can approve any more. Its session judges the call again.
@@ -250,7 +278,7 @@ func (s *Service) edited(ctx context.Context, approval domain.Approval, argument
 		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
 	}
 	call.ID, call.Version = approval.Call.ID, approval.Call.Version
-	hash, err := Hash(call, approval.WorkingDirectory)
+	hash, err := Hash(call, approval.WorkingDirectory, approval.Environment.Stamp())
 	if err != nil {
 		return "", domain.Invalid("/arguments", "These arguments have no canonical form.").With(err)
 	}
@@ -260,6 +288,9 @@ func (s *Service) edited(ctx context.Context, approval domain.Approval, argument
 	}
 	policy, _ := NewPolicy(execution.Request) // a policy that cannot be read refuses everything
 	policy.Rules = rules
+	if environment, _ := s.environment(execution.Request); environment != nil { // an error refuses the call, whoever allows it
+		policy.Environment = environment
+	}
 	policy.unattended = false // the person who edits is there
 	if judgement := policy.Judge(ctx, call, hash, time.Now()); judgement.Verdict == domain.Deny {
 		return "", domain.Errorf(domain.CodePolicyDenied, "The policy refuses the edited call. %s", judgement.Reason)

@@ -33,7 +33,7 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 			"resolution": decision.Resolution,
 		}),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
-		Outcome: string(status), Summary: short(approval.Call.Summary),
+		Outcome: string(status), Summary: short(approval.Call.Summary), Environment: approval.Environment.Stamp(),
 	}
 }
 
@@ -58,6 +58,8 @@ type Provenance struct {
 	Channel   string
 	Hash      string // of the arguments; empty if there are none
 
+	Environment *domain.EnvironmentStamp // that the call runs in; nil: none
+
 	AskedBy     string // for a call that a person decided: the part of the policy that asked, and why
 	AskedReason string
 }
@@ -68,7 +70,7 @@ func Call(execution domain.Execution, call domain.ToolCall, came Provenance, don
 		Action: "toolCall." + string(cmp.Or(call.Class, "unknown")), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
 		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call, came),
 		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
-		Outcome: string(done.Outcome), Summary: short(done.Output), DurationMs: done.DurationMs,
+		Outcome: string(done.Outcome), Summary: short(done.Output), DurationMs: done.DurationMs, Environment: came.Environment,
 	}
 }
 
@@ -96,7 +98,7 @@ func details(call domain.ToolCall, came Provenance) json.RawMessage {
 func Execution(action string, execution domain.Execution, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{
 		Action: action, Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: string(execution.ID),
-		Actor: &by, Channel: channel, Outcome: string(execution.Status),
+		Actor: &by, Channel: channel, Outcome: string(execution.Status), Environment: execution.Request.Environment.Stamp(),
 	}
 }
 

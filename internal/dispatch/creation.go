@@ -115,7 +115,11 @@ func (m *Manager) awaitExit(ctx context.Context, execution domain.Execution) {
 // creation is the first change of an execution.
 func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
 	request := execution.Request
-	created := domain.NewEvent(execution.ID, domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source})
+	payload := domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source}
+	if request.Environment.Name != "" {
+		payload.Environment = &request.Environment
+	}
+	created := domain.NewEvent(execution.ID, payload)
 	created.Time = execution.Created
 	return store.Change{
 		Execution: execution.ID,

@@ -10,9 +10,11 @@ import (
 	"testing"
 
 	"signoff/internal/admission"
+	"signoff/internal/admission/admissiontest"
 	"signoff/internal/approvals"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/tools"
@@ -34,6 +36,7 @@ const (
 
 	all     = `"capabilities":{"read":"allow","write":"allow","execute":"allow","network":"allow"}`
 	trusted = `"safeMode":false`
+	onHost  = `"environment":"host"`
 )
 
 func bash(byDefault, denial string, rules ...string) string {
@@ -162,6 +165,13 @@ var claims = []claim{
 	{approvalsPage, "**No rule allows** catastrophic commands, calls that a capability denies, and commands that a bash policy blocks.", `"capabilities":{"write":"deny"},` + bash("allow", "block", denying("^make")) + "," + matching("allow", `{"tool":"bash"}`), []string{
 		"ask catastrophic: reboot", "deny capability: ls > a", "deny bashPolicy: make", "allow rule: ls"}},
 	{approvalsPage, "A wide option also allows nothing unclear, and nothing that gets secrets.", `"secrets":["github"],` + matching("allow", `{"tool":"bash"}`), []string{"ask bashPolicy: ls $A", "ask capability: SECRET ls"}},
+	{policyPage, "Such a call asks.", onHost, []string{"ask capability: uptime", "ask capability: WRITE a", "ask capability: READ /etc/hostname", "allow capability: READ a"}},
+	{policyPage, "`execute: allow`, `safeMode: false`, a bash policy and `policy.rules` allow nothing here", onHost + "," + all + "," + trusted + "," + bash("allow", "hitl", allowing("^uptime")) + "," +
+		matching("allow", `{"tool":"bash"}`), []string{"ask capability: uptime"}},
+	{policyPage, "In an unattended execution it is refused.", onHost + `,"policy":{"unattended":true}`, []string{"deny unattended: uptime", "allow environment: systemctl status app"}},
+	{policyPage, "every simple command of the line must be covered", onHost, []string{
+		"allow environment: systemctl status app", "allow environment: systemctl status app | systemctl status db", "ask capability: systemctl status app; rm y",
+		"ask bashPolicy: systemctl status $(cat name)", "ask capability: systemctl status app > out.txt", "ask bashPolicy: PAGER=less systemctl status app"}},
 }
 
 // described are real tools.
@@ -183,7 +193,10 @@ func newJudgingServer(t *testing.T) *testServer {
 	real := described{tools.NewRegistry(tools.Bash{}, tools.Read{}, tools.Write{}, tools.List{}, tools.Search{}, tools.Think{})}
 	return newTestServerWith(t, func(c *admission.Config) { c.Tools = real }, func(c *Config) {
 		desk := approvals.NewService(c.Reader.(*store.Store), c.Log.(*events.Log), real) //nolint:forcetypeassert // see newTestServer
-		desk.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
+		desk.IsolateCommands(func(e domain.Environment) approvals.Isolation {
+			return sessions.IsolationIn(sessionstest.Sandbox{Kind: "bubblewrap"}, e)
+		})
+		desk.UseEnvironments(admissiontest.Environments())
 		c.Approvals = desk
 	})
 }
@@ -270,6 +283,9 @@ func TestEveryCommandOfThePagesIsClaimed(t *testing.T) {
 	// What is in the tables is run by test/house.TestTheExamplePolicyDoesWhatItsPageSays and TestThePolicyIsDocumented; the others
 	// are values, and things that are not commands.
 	known["internal/approvals/shell/testdata"], known["signoff audit verify"], known["signoff doctor"], known["*.name"], known["**"], known["*"], known["?ended=true"], known["isolation.name"] = true, true, true, true, true, true, true, true
+	for _, word := range []string{"/var/log", "signoff.yaml", "systemctl", "journalctl", "docker"} { // of README's table of environments, which test/e2e tries
+		known[word] = true
+	}
 	programs := []string{"rm", "sudo", "ssh", "make", "timeout", "env", "xargs", "eval", "tee", "cp", "cat", "python3", "case"}
 	for page, section := range map[string][2]string{
 		readme: {"## What an agent may do", "## What holds"}, policyPage: {"# Policy", "### An example that looks around"}, approvalsPage: {"## Who asks, and when", "## What the hash covers"},
@@ -310,7 +326,7 @@ func TestEveryRowOfTheNineStepsHappens(t *testing.T) {
 		"3 rule": {"ls", matching("deny", `{"tool":"bash"}`)}, "4 rule": {"ls", matching("allow", `{"tool":"bash"}`)},
 		"4 bashPolicy": {"ls", bash("allow", "hitl", allowing("^ls"))}, "5 safeModeOff": {"ls", trusted},
 		"6 bashPolicy": {"rm x", bash("allow", "hitl", denying("^rm"))}, "7 capability": {"ls", all}, "8 capability": {"ls", ``},
-		"9 unattended": {"ls", `"policy":{"unattended":true}`},
+		"9 unattended": {"ls", `"policy":{"unattended":true}`}, "4 environment": {"systemctl status app", onHost},
 	}
 	h := newJudgingServer(t)
 	_, section, _ := strings.Cut(documentText(t, policyPage), "## The nine steps")

@@ -64,7 +64,9 @@ func breaks(schema *openapi3.Schema, at string) (all []broken) {
 		return breaks(schema.AllOf[0].Value, at)
 	}
 	if len(schema.OneOf) > 0 {
-		return breaks(schema.OneOf[len(schema.OneOf)-1].Value, at)
+		return slices.DeleteFunc(breaks(schema.OneOf[len(schema.OneOf)-1].Value, at), func(b broken) bool {
+			return b.pointer == at && schema.VisitJSON(b.value) == nil // another alternative
+		})
 	}
 	add := func(rule string, value any) { all = append(all, broken{rule, value, at}) }
 	if schema.Type == nil {

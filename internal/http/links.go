@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -161,6 +162,8 @@ func resolvedPage(status int, approval domain.Approval) page {
 	p := page{Status: status, Title: "This is " + string(approval.Status), Facts: []fact{
 		{Name: "What", Text: domain.Reveal(approval.Call.Summary)}, {Name: "Tool", Text: domain.Reveal(approval.Call.Tool)},
 	}}
+	p.setEnvironment(approval)
+	p.Warning, p.Lends = "", "" // nothing runs any more
 	if d := approval.Decision; d != nil {
 		p.setResolution(d.Resolution)
 		p.Facts = append(p.Facts, fact{Name: "Decided by", Text: domain.Reveal(d.By.Name)})
@@ -207,11 +210,12 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 		},
 	}
 	p.addButtons(approval)
-	if approval.Reason != "" {
-		p.Facts = append(p.Facts, fact{Name: "Why a person is asked", Text: domain.Reveal(approval.Reason)})
+	reason := p.setEnvironment(approval)
+	if reason != "" {
+		p.Facts = append(p.Facts, fact{Name: "Why a person is asked", Text: domain.Reveal(reason)})
 	}
 	if isolation := toIsolation(approval); isolation != nil {
-		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval.Kind, isolation.Name)})
+		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval, isolation.Name)})
 	}
 	p.Facts = append(p.Facts,
 		fact{Name: "Working directory", Text: domain.Reveal(approval.WorkingDirectory), Code: true},
@@ -221,11 +225,44 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 	return p, nil
 }
 
-func describeIsolation(kind domain.ApprovalKind, isolation string) string {
+// risks are the words of a chip.
+var risks = map[domain.View]chip{
+	domain.ViewWorkspace: {Says: "workspace only", Shows: "Isolated. It sees the working directory and the programs of the system."},
+	domain.ViewMachine: {Says: "sees the machine",
+		Shows: "Isolated. It sees or reaches more than the working directory: files or processes of the machine, private hosts, or lent credentials."},
+	domain.ViewHost: {Says: "host, no isolation", Shows: "Runs on the host without isolation, and can do whatever its user can do."},
+}
+
+// setEnvironment shows the environment of a call, and returns the reason of the approval without the line about the host, which is the first of the page.
+func (p *page) setEnvironment(approval domain.Approval) (reason string) {
+	e := approval.Environment
+	if e == nil {
+		return approval.Reason
+	}
+	shown := risks[e.Risk]
+	shown.Name, shown.Risk = domain.Reveal(e.Name), e.Risk
+	p.Environment, p.Lends = &shown, domain.Reveal(strings.Join(e.Lends, ", "))
+	if e.Risk != domain.ViewHost {
+		return approval.Reason
+	}
+	first, rest, _ := strings.Cut(approval.Reason, "\n")
+	if !strings.HasPrefix(first, "runs on ") {
+		first, rest = "runs on the host, as "+cmp.Or(e.User, "the server's user")+", without isolation", approval.Reason
+	}
+	if own := "can approve its own calls"; e.AsServer && !strings.Contains(first, own) {
+		first += ", " + own
+	}
+	p.Warning = "R" + domain.Reveal(first[1:])
+	return rest
+}
+
+func describeIsolation(approval domain.Approval, isolation string) string {
 	switch {
+	case approval.Environment != nil && approval.Environment.Risk == domain.ViewHost:
+		return "None: its environment has no isolation."
 	case isolation != domain.IsolationNone:
 		return isolation
-	case kind == domain.ApprovalAgentPermission:
+	case approval.Kind == domain.ApprovalAgentPermission:
 		return "None: the agent runs it itself, with the files and the network of the server's user."
 	default:
 		return "None: the operator has switched the sandbox off."

@@ -269,13 +269,53 @@ func TestWhatIsShownIsSeen(t *testing.T) {
 // TestWhatConfinesACall: nothing has ever confined the calls of an external agent, also where an approval is older than the column.
 func TestWhatConfinesACall(t *testing.T) {
 	agents := domain.Approval{Kind: domain.ApprovalAgentPermission}
-	if got := toIsolation(agents); got == nil || got.Name != "none" || !strings.Contains(describeIsolation(agents.Kind, got.Name), "runs it itself") {
+	if got := toIsolation(agents); got == nil || got.Name != "none" || !strings.Contains(describeIsolation(agents, got.Name), "runs it itself") {
 		t.Errorf("of an agent: %+v", got)
 	}
 	if got := toIsolation(domain.Approval{Kind: domain.ApprovalToolCall}); got != nil {
 		t.Errorf("of an older release: %+v", got)
 	}
-	if got := describeIsolation(domain.ApprovalToolCall, "bubblewrap"); got != "bubblewrap" {
+	if got := describeIsolation(domain.Approval{}, "bubblewrap"); got != "bubblewrap" {
 		t.Errorf("in a sandbox: %q", got)
+	}
+}
+
+// What runs on the host says so before anything else, and a credential is named before the decision.
+func TestTheEnvironmentOnThePageOfALink(t *testing.T) {
+	on := func(risk domain.View, asServer bool, lends ...string) *domain.ApprovalEnvironment {
+		return &domain.ApprovalEnvironment{EnvironmentStamp: domain.EnvironmentStamp{Name: "<ops>"}, Risk: risk, User: "operator", AsServer: asServer, Lends: lends}
+	}
+	for name, test := range map[string]struct {
+		environment *domain.ApprovalEnvironment
+		reason      string
+		begins      string // the page
+		has         []string
+		hasNot      string
+		left        string // of the reason
+	}{
+		"none":      {nil, "Because.", "<h1>T</h1>", nil, "chip", "Because."},
+		"workspace": {on(domain.ViewWorkspace, false), "Because.", "<h1>T</h1>", []string{`class="chip workspace"`, "&lt;ops&gt; · workspace only"}, "LENDS", "Because."},
+		"machine": {on(domain.ViewMachine, false, "KUBECONFIG", "PGPASSFILE"), "Because.", "<h1>T</h1>",
+			[]string{`class="chip machine"`, "sees the machine", "LENDS: KUBECONFIG, PGPASSFILE"}, "own calls", "Because."},
+		"host": {on(domain.ViewHost, false), "runs on db-3, as operator, without isolation\nBecause.",
+			`<p class="host"><strong>Runs on db-3, as operator, without isolation</strong></p>`, []string{`class="chip host"`, "host, no isolation"}, "own calls", "Because."},
+		"host, as the server": {on(domain.ViewHost, true), "Because.",
+			`<p class="host"><strong>Runs on the host, as operator, without isolation, can approve its own calls</strong></p>`, nil, "LENDS", "Because."},
+	} {
+		p := page{Title: "T"}
+		left := p.setEnvironment(domain.Approval{Environment: test.environment, Reason: test.reason})
+		_, body, _ := strings.Cut(string(p.render()), "<main>\n")
+		if left != test.left || !strings.HasPrefix(strings.TrimSpace(body), test.begins) || strings.Contains(body, test.hasNot) {
+			t.Errorf("%s: the reason %q, %s", name, left, body)
+		}
+		for _, part := range test.has {
+			if !strings.Contains(body, part) {
+				t.Errorf("%s lacks %s: %s", name, part, body)
+			}
+		}
+	}
+	host := domain.Approval{Kind: domain.ApprovalToolCall, Environment: on(domain.ViewHost, false)}
+	if got := describeIsolation(host, domain.IsolationNone); got != "None: its environment has no isolation." {
+		t.Error(got)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+
+	"signoff/internal/domain"
 )
 
 //go:embed page.html
@@ -20,7 +22,9 @@ var pageTemplate = template.Must(template.New("page").Parse(pageText))
 const pageStyle = `body{font:16px/1.5 system-ui,sans-serif;margin:2em auto;max-width:48em;padding:0 1em;color:#222;background:#fff}` +
 	`dt{font-weight:600;margin-top:.8em}dd{margin:0;overflow-wrap:anywhere}` +
 	`pre{white-space:pre-wrap;overflow-wrap:anywhere;background:#f4f4f4;border:1px solid #ccc;padding:.6em;margin:0;direction:ltr}` +
-	`textarea{display:block;width:100%;box-sizing:border-box}button{font:inherit;padding:.5em 1.2em}.message{border-left:4px solid #888;padding-left:.8em}`
+	`textarea{display:block;width:100%;box-sizing:border-box}button{font:inherit;padding:.5em 1.2em}.message{border-left:4px solid #888;padding-left:.8em}` +
+	`.host{margin:0 0 1em;padding:.6em .8em;background:#a9231d;color:#fff;overflow-wrap:anywhere}.chip{display:inline-block;border:1px solid;border-radius:1em;padding:.1em .7em;font-weight:600}` +
+	`.workspace{background:#e2f3ec;color:#17634a}.machine{background:#fff2da;color:#7a4b00}.chip.host{background:#a9231d;color:#fff}.lends{background:#fff2da;border-color:#7a4b00}`
 
 // pagePolicy allows this one style and sends forms to this server only. It forbids scripts, frames and all other content.
 var pagePolicy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -41,6 +45,11 @@ type page struct {
 	Message string
 	Facts   []fact
 	Hash    string // of the arguments to decide about; empty: the page takes no decision
+
+	Warning     string // the first line of a call that runs on the host; empty for all others
+	Environment *chip  // nil: none
+	Lends       string // the variables of lent credentials
+
 	Buttons []button
 	Script  template.JS
 }
@@ -52,6 +61,14 @@ type fact struct {
 }
 
 type button struct{ Value, Label string }
+
+// chip names the environment of a call and its risk, in words beside the colour.
+type chip struct {
+	Name  string
+	Risk  domain.View
+	Says  string
+	Shows string // a sentence
+}
 
 // Style is the style of all pages.
 func (page) Style() template.CSS { return pageStyle }

@@ -24,5 +24,6 @@ func addPermissions(out *api.Execution, r domain.Request) {
 func effectiveCapabilities(c domain.Capabilities) domain.Capabilities {
 	c.Write, c.Execute = cmp.Or(c.Write, domain.Deny), cmp.Or(c.Execute, domain.Deny)
 	c.Network, c.MCP, c.Delegate = c.Of(domain.ClassNetwork), c.Of(domain.ClassMCP), c.Of(domain.ClassDelegate)
+	c.Host = c.Of(domain.ClassHost)
 	return c
 }

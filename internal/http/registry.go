@@ -20,6 +20,8 @@ type registryHandlers struct {
 	admission *admission.Admission
 	masker    Masker
 	version   string // of the internal agent
+
+	environments Environments
 }
 
 // listAgents returns the internal agent first, then the agents of the registry.
@@ -86,6 +88,11 @@ func (h registryHandlers) listModels(ctx context.Context, _ struct{}) (responder
 	return okJSON(api.ModelPage{Items: mapped(h.models.Models(ctx), toModel)}), nil
 }
 
+// listEnvironments returns what commands can see of the machine, and what of it this machine can build.
+func (h registryHandlers) listEnvironments(context.Context, struct{}) (responder, error) {
+	return okJSON(api.EnvironmentPage{Items: h.environments.All()}), nil
+}
+
 // getSettings returns what a frontend needs before its first request: defaults, limits, features and the names in the registries.
 func (h registryHandlers) getSettings(ctx context.Context, _ struct{}) (responder, error) {
 	d := h.admission.Settings()
@@ -106,6 +113,7 @@ func toAgent(a AgentInfo) api.Agent {
 	return api.Agent{
 		Name: a.Name, Type: domain.SourceACP, Description: a.Description, Available: a.Available,
 		Reason: textOrNull(a.Reason), Version: textOrNull(a.Version), Mode: textOrNull(a.Mode),
+		Environment: textOrNull(a.Environment),
 	}
 }
 

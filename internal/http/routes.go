@@ -28,6 +28,7 @@ func (s *Server) table() []binding {
 		on("GET /agents/{name}", s.registry.getAgent),
 		on("GET /models", s.registry.listModels),
 		on("GET /tools", s.registry.listTools),
+		on("GET /environments", s.registry.listEnvironments),
 		on("GET /settings", s.registry.getSettings),
 
 		on("POST /executions", s.createExecution), // executions.go

@@ -61,7 +61,7 @@ func (h ruleHandlers) create(ctx context.Context, request createRule) (responder
 	if body.ExpiresAt != nil {
 		rule.Expires = new(time.Time(*body.ExpiresAt).UTC())
 	}
-	if err := h.admission.RefuseSecrets("/matcher", rule.Matcher); err != nil {
+	if err := h.admission.AdmitMatcher(&rule.Matcher); err != nil {
 		return nil, err
 	}
 	rule, replayed, err := h.approvals.CreateRule(ctx, rule, request.Key, audit.ByAPI)

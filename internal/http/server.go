@@ -151,6 +151,11 @@ type ToolInfo struct {
 	Schema        json.RawMessage
 }
 
+// Environments is the catalog of environments.
+type Environments interface {
+	All() []domain.EnvironmentInfo
+}
+
 // Masker replaces the values of secrets in a text, or in the strings of a JSON document.
 type Masker interface {
 	MaskString(text string) string
@@ -186,6 +191,7 @@ type AgentInfo struct {
 	Reason            string // what is missing, with the command that installs it
 	Version           string // empty: unknown
 	Mode              string // the mode in which it asks people; empty: it has no modes
+	Environment       string // that its process runs in; empty: it is not isolated
 }
 
 // AgentDetails describes an external agent with its offers.
@@ -231,6 +237,8 @@ type Config struct {
 	Masker    Masker
 	Keys      Keys
 	Webhooks  Webhooks
+
+	Environments Environments
 
 	Version    string
 	Hosts      []string               // host names, with or without a port, that requests may name besides the loopback ones
@@ -294,7 +302,7 @@ func NewServer(config Config) (*Server, error) {
 	s := &Server{
 		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
 		items: config.Items, masker: config.Masker, keys: config.Keys,
-		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version},
+		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments},
 		rules:    ruleHandlers{config.Reader, config.Approvals, config.Admission},
 		webhooks: webhookHandlers{config.Webhooks, config.Admission, config.Masker},
 		links:    linkHandlers{config.Reader, config.Approvals, config.Webhooks, config.Keys, config.Masker},

@@ -62,26 +62,28 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	t.Helper()
 	h := &testServer{TB: t, store: storetest.SQLite(t), logs: &syncBuffer{}, root: t.TempDir()}
 	h.log = events.NewLog(h.store)
+	files, err := workspace.New(h.root)
+	must(t, err)
 	h.manager = dispatch.NewManager(dispatch.Config{Config: sessions.Config{
-		Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
+		Environments: admissiontest.Environments(), Workspace: files, Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
 		},
 	}}, h.store, h.log)
-	files, err := workspace.New(h.root)
-	must(t, err)
 	h.run()
 
 	verifier := keys.NewVerifier(h.store)
 	t.Cleanup(verifier.Close)
 	admitting := admission.Config{
 		Executions: h.store, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{}, Tools: admissiontest.Tools{"bash", "think"},
-		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files,
+		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files, Environments: admissiontest.Environments(),
 	}
 	admit(&admitting)
+	decisions := approvals.NewService(h.store, h.log, sessionstest.AnyTool{})
+	decisions.UseEnvironments(admitting.Environments)
 	config := Config{
-		Admission: admission.New(admitting), Sessions: h.manager, Approvals: approvals.NewService(h.store, h.log, sessionstest.AnyTool{}), Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{},
+		Admission: admission.New(admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
+		Reader: h.store, Items: paging.New(h.store), Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(),
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",

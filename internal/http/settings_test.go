@@ -17,7 +17,7 @@ import (
 // everySetting is a request with every field that says what an execution may do.
 const everySetting = `{
 	"source": {"type": "internal", "model": "dear", "fallbacks": ["demo"]}, "prompt": "say x", "safeMode": false,
-	"capabilities": {"read": "ask", "write": "deny", "execute": "allow", "network": "allow", "mcp": "deny", "delegate": "deny"},
+	"capabilities": {"read": "ask", "write": "deny", "execute": "allow", "network": "allow", "mcp": "deny", "delegate": "deny", "host": "deny"},
 	"tools": {
 		"enabled": ["bash", "think"],
 		"bashPolicy": {
@@ -62,7 +62,7 @@ func plain(t *testing.T, text json.RawMessage) (value any) {
 func TestWhatIsLeftOutHasItsDefault(t *testing.T) {
 	h := newTestServer(t)
 	a := h.ask("POST", "/executions", "{"+valid+`,"tools":{"bashPolicy":{"defaultBehavior":"deny"}},"policy":{},"memory":{}}`).want(201)
-	want := map[string]any{"read": "allow", "write": "ask", "execute": "ask", "network": "ask", "mcp": "ask", "delegate": "ask"}
+	want := map[string]any{"read": "allow", "write": "ask", "execute": "ask", "network": "ask", "mcp": "ask", "delegate": "ask", "host": "ask"}
 	if diff := cmp.Diff(want, a.get("capabilities")); diff != "" {
 		t.Error(diff)
 	}

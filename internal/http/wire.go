@@ -71,6 +71,7 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		Debug:                  r.Debug,
 		AgentSession:           textOrNull(e.AgentSession),
 		WorkingDirectory:       r.WorkingDirectory,
+		Environment:            environmentOf(r),
 		Metadata:               r.Metadata,
 		Turn:                   e.Turn,
 		Progress:               api.Progress{Rounds: e.Rounds, MaxIterations: r.MaxIterations},
@@ -98,6 +99,14 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		}
 	}
 	return out
+}
+
+// environmentOf is nil for an execution that an older server has created.
+func environmentOf(r domain.Request) *domain.EnvironmentChoice {
+	if r.Environment.Name == "" {
+		return nil
+	}
+	return &r.Environment
 }
 
 func listOrNull[T any](list []T) *[]T {
@@ -142,7 +151,7 @@ func toApproval(a domain.Approval) api.Approval {
 		Status: a.Status, Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
-		Isolation: toIsolation(a), AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
+		Isolation: toIsolation(a), Environment: a.Environment, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision),
 	}

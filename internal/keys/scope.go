@@ -19,6 +19,7 @@ const (
 	ApprovalsDecide       Scope = "approvals:decide"
 	ApprovalsDecideUnseen Scope = "approvals:decideUnseen" // approve without naming the hash of what was shown
 	AgentsRead            Scope = "agents:read"            // agents, models and tools
+	EnvironmentsUse       Scope = "environments:use"       // other environments than the default one
 	PoliciesRead          Scope = "policies:read"          // permission rules, and dry runs
 	PoliciesWrite         Scope = "policies:write"         // permission rules, also by remembering a decision for all executions
 	MemoryRead            Scope = "memory:read"
@@ -31,7 +32,7 @@ const (
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
-	ApprovalsDecideUnseen, AgentsRead, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
+	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
 	WebhooksWrite,
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -29,7 +30,7 @@ import (
 // A Write that blocks does not hold up the killing. Where one is still blocked two seconds after, Run returns without
 // it, and no other begins.
 func (s *Sandbox) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
-	if s.kind == KindNone {
+	if s.kind == KindNone && command.Environment.View != domain.ViewHost {
 		return domain.CommandResult{}, s.refusal()
 	}
 	if ctx.Err() != nil {
@@ -39,16 +40,26 @@ func (s *Sandbox) Run(ctx context.Context, command domain.Command, output io.Wri
 	if err != nil {
 		return domain.CommandResult{}, err
 	}
+	defer closeFiles(plan.Files)
 	return plan.run(ctx, command.Timeout, output)
 }
 
-func (s *Sandbox) refusal() error {
+func (s *Sandbox) refusal() *domain.Error {
 	return domain.Errorf(domain.CodeSandboxUnavailable, "Commands are not run, because nothing here can confine them. "+
-		"Install bubblewrap, or allow unprivileged user namespaces, or set SIGNOFF_SANDBOX=off to run them without "+
+		"Install bubblewrap, or allow unprivileged user namespaces, or define an environment with isolation: none to run them without "+
 		"isolation; `signoff doctor` shows what was tried.")
 }
 
-func (s *Sandbox) plan(command domain.Command) (plan, error) {
+func (s *Sandbox) plan(command domain.Command) (plan, error) { return s.planWith(command, Process{}) }
+
+// planWith plans a command with what a process has besides: a home, and places that are served.
+func (s *Sandbox) planWith(command domain.Command, process Process) (plan, error) {
+	if command.Environment.View == domain.ViewHost {
+		return s.planHost(command)
+	}
+	if command.Environment.Name != "" && !s.method.isolates() { // an execution that is older than environments runs as it did
+		return plan{}, unavailableHere(command.Environment, s.Offers(command.Environment, command.Dir))
+	}
 	dir, err := workspace(command.Dir)
 	if err != nil {
 		return plan{}, err
@@ -59,7 +70,11 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err := environs(command.Env); err != nil {
 		return plan{}, err
 	}
-	proxy, err := s.config.proxyTo(command.Hosts)
+	access := Access{Hosts: command.Hosts, Networks: command.Environment.Networks, Lasting: process.Argv != nil, Serve: process.Serve}
+	if command.Environment.Processes == domain.ProcessesHost {
+		access.Processes = processRelay
+	}
+	proxy, err := s.config.proxyTo(access)
 	if err != nil {
 		return plan{}, err
 	}
@@ -67,14 +82,41 @@ func (s *Sandbox) plan(command domain.Command) (plan, error) {
 	if err != nil {
 		return plan{}, domain.Errorf(domain.CodeToolFailed, "The working directory cannot be opened.").With(err)
 	}
-	guards, err := s.guards(dir, command.Denied)
+	guards, view, err := s.guards(dir, command)
+	if err != nil {
+		return plan{}, err
+	}
+	if err := view.furnish(process); err != nil {
+		return plan{}, err
+	}
+	owner, err := view.settle(dir, command.Environment)
+	if err != nil {
+		return plan{}, unavailableHere(command.Environment, err)
+	}
+	watched, err := s.watched(dir, folder, view)
+	if err != nil {
+		return plan{}, err
+	}
+	online := proxy != nil && s.method.isolates()
+	var relays []relayPlace
+	if online {
+		if relays, err = placesOf(proxy.Relays()); err != nil {
+			return plan{}, err
+		}
+	}
+	lent, err := s.lend(command.Environment)
+	if err != nil {
+		return plan{}, err
+	}
+	files, err := view.openFiles(lent, relays)
 	if err != nil {
 		return plan{}, err
 	}
 	return plan{
-		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: s.config.watches(dir), Tools: s.tools, Argv: command.Argv,
-		Env: command.Env, Landlock: landlockABI(), Memory: s.memory,
-		Online: proxy != nil && s.method.isolates(), Proxy: proxy, Lease: s.lease,
+		View: view, Owner: owner, Files: files,
+		Method: s.method, Dir: dir, Folder: folder, Guards: guards, Watched: watched, Tools: s.tools, Argv: command.Argv,
+		Env: append(view.variables(), command.Env...), Landlock: landlockABI(), Memory: s.memory,
+		Online: online, Relays: relays, Proxy: proxy, Lease: s.lease,
 		Starts: s.starts, StartLimit: cmp.Or(s.startLimit, startLimit), Spawned: s.spawned,
 	}, nil
 }
@@ -105,14 +147,20 @@ func environs(env []string) error {
 }
 
 // proxyTo returns none where no host is granted.
-func (c Config) proxyTo(hosts []string) (Proxy, error) {
+func (c Config) proxyTo(to Access) (Proxy, error) {
 	switch {
-	case len(hosts) == 0:
+	case len(to.Hosts) == 0 && len(to.Networks) == 0 && to.Processes == "" && len(to.Serve) == 0:
 		return nil, nil //nolint:nilnil // a command without network is the ordinary case
 	case c.Network == nil:
 		return nil, domain.Errorf(domain.CodeSandboxUnavailable, "Commands are given no network here.")
 	}
-	return c.Network(hosts)
+	return c.Network(to)
+}
+
+// CheckWorkspace reports whether commands may run in a folder, which is absolute and has no links in it.
+func CheckWorkspace(dir string) error {
+	_, err := workspace(dir)
+	return err
 }
 
 // workspace resolves dir and refuses folders that cannot be a workspace: they would open protected folders.
@@ -137,26 +185,30 @@ func workspace(dir string) (string, error) {
 }
 
 // guards lists the mounts inside the workspace, parents first, so that what is built later lies on top.
-func (s *Sandbox) guards(dir string, denied []domain.Denied) ([]guard, error) {
+func (s *Sandbox) guards(dir string, command domain.Command) ([]guard, view, error) {
 	var all guards
+	seen, err := s.viewOf(dir, command.Environment, &all)
+	if err != nil {
+		return nil, seen, err
+	}
 	for _, path := range s.config.ReadOnly {
 		if err := protect(dir, path, readOnly, all.add); err != nil {
-			return nil, err
+			return nil, seen, err
 		}
 	}
 	protectGit(dir, all.add)
 	protectTrusted(dir, all.add)
-	for _, path := range s.config.Hidden {
+	for _, path := range slices.Concat(s.config.Hidden, command.Environment.Hidden) {
 		if err := protect(dir, path, hidden, all.add); err != nil {
-			return nil, err
+			return nil, seen, err
 		}
 	}
-	for _, one := range denied {
-		if err := s.deny(dir, one, all.add); err != nil {
-			return nil, err
+	for _, one := range command.Denied {
+		if err := s.deny(dir, seen, one, &all); err != nil {
+			return nil, seen, err
 		}
 	}
-	return all.needed(), nil
+	return all.needed(), seen, nil
 }
 
 // protect guards path where it lies strictly inside dir and exists. A symlink on the way is refused: somebody put it there

@@ -49,7 +49,7 @@ func confine(args []string) int {
 		return complain(err)
 	}
 	if p.Online {
-		variables, err := openRelay()
+		variables, err := p.openRelay()
 		if err != nil {
 			_, _ = unix.Write(trouble, []byte(err.Error()))
 			return 1
@@ -62,12 +62,21 @@ func confine(args []string) int {
 		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return 1
 	}
+	if p.Start != "" {
+		if err := os.Chdir(p.Start); err != nil {
+			_, _ = unix.Write(trouble, []byte(err.Error()))
+			return 1
+		}
+	}
 	if _, err := unix.Write(trouble, []byte(ready)); err != nil {
 		return 1 // the supervisor would say of a command that has run that it had not begun
 	}
 	setEnvironment(environment)
 	err = execProgram(p.Argv)
 	if p.Process {
+		if p.Method == byBubblewrap { // the start is over for the supervisor, see noteTrouble: only the process's own stream is read
+			trouble = 2
+		}
 		_, _ = unix.Write(trouble, []byte(err.Error()))
 		return exitNotExecutable
 	}
@@ -107,7 +116,7 @@ func execProgram(argv []string) error {
 // standardFiles leaves a command /dev/null, and the output twice, and a process its three streams. Everything else closes
 // at the exec. It returns the descriptor that was standard error, for our own troubles.
 func (p plan) standardFiles() (trouble int, err error) {
-	if trouble, err = unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, errorsFD+1); err != nil {
+	if trouble, err = unix.FcntlInt(2, unix.F_DUPFD_CLOEXEC, p.firstFile()+p.View.files()); err != nil {
 		return 0, fmt.Errorf("sandbox: arranging descriptors: %w", err)
 	}
 	input, errs := inputFD, errorsFD
@@ -164,7 +173,10 @@ func (p plan) restrict() error {
 		return err
 	}
 	if !p.Method.isolates() {
-		return errors.Join(p.limitThreads(), dropAmbient())
+		if err := errors.Join(p.limitThreads(), dropAmbient()); err != nil {
+			return err
+		}
+		return p.View.become()
 	}
 	for _, step := range []struct {
 		doing string
@@ -174,9 +186,9 @@ func (p plan) restrict() error {
 		{"setting limits", p.limits},
 		{"looking at what is guarded", p.checkGuards},
 		{"restricting files (Landlock)", p.landlock},
-		{"dropping capabilities", dropCapabilities},
+		{"dropping capabilities", p.dropPrivileges},
 		{"forbidding new privileges", noNewPrivileges},
-		{"filtering system calls", filterSystemCalls},
+		{"filtering system calls", p.filterSystemCalls},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("sandbox: %s: %w", step.doing, err)
@@ -313,9 +325,9 @@ func dropAmbient() error {
 	return nil
 }
 
-// dropCapabilities leaves none. The bounding set goes, too, where we may still do that; bubblewrap does not leave us the
+// dropPrivileges leaves no capabilities, and the command's user where that is another one. The bounding set goes, too, where we may still do that; bubblewrap does not leave us the
 // right. Either way, an exec that may give no new privileges, which is the next step, gives root nothing back.
-func dropCapabilities() error {
+func (p plan) dropPrivileges() error {
 	if err := dropAmbient(); err != nil {
 		return err
 	}
@@ -324,6 +336,9 @@ func dropCapabilities() error {
 		if err != nil && err != unix.EPERM && err != unix.EINVAL { // EINVAL: a kernel that does not know it yet
 			return err
 		}
+	}
+	if err := p.View.become(); err != nil {
+		return err
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData

@@ -23,6 +23,7 @@ var systemInSight = append([]string{"/proc", "/dev"}, systemFolders...)
 // The reasons why a command cannot be kept from a path. They follow "because".
 var (
 	errNotIsolated = errors.New("commands are not isolated on this server")
+	errOnHost      = errors.New("its environment has no isolation")
 	errWorkspace   = errors.New("the working directory is a part of it")
 	errMissing     = errors.New("it does not exist, so that nothing can be mounted there")
 	errOverLink    = errors.New("a link leads to it, or is on the way to it")
@@ -35,70 +36,124 @@ var (
 // maxDeniedFiles bounds the files that are checked before a command; a file takes some microseconds.
 const maxDeniedFiles = 10_000
 
-// Reaches lists the files and folders of this machine that a command in dir can read, or can write.
-func (s *Sandbox) Reaches(dir string, write bool) []string {
-	switch {
-	case !s.method.isolates():
+// Reaches lists the files and folders of this machine that a command in dir can read, or can write, in an environment.
+func (s *Sandbox) Reaches(dir string, e domain.Environment, write bool) []string {
+	if !s.method.isolates() || e.View == domain.ViewHost {
 		return []string{"/"}
-	case write:
-		return []string{dir}
-	default:
-		return slices.Concat([]string{dir}, systemInSight, systemFiles)
 	}
+	all := []string{dir}
+	for _, one := range shownBy(e) {
+		if one.Write || !write {
+			all = append(all, one.Path)
+		}
+	}
+	if write {
+		return all
+	}
+	return slices.Concat(all, systemInSight, systemFiles)
 }
 
-// Keeps returns nil if a command in dir can be kept from the denied path, or cannot reach it anyway. Otherwise the error says
+// Keeps returns nil if a command in dir can be kept from the denied path in an environment, or cannot reach it anyway. Otherwise the error says
 // why not, in words that follow "because". It reads the file system, in bounded work, until ctx ends.
-func (s *Sandbox) Keeps(ctx context.Context, dir string, denied domain.Denied) error {
-	g, err := s.coverOf(dir, denied)
-	if err != nil || g.Path == "" || g.Path == "." || filepath.IsAbs(g.Path) {
+func (s *Sandbox) Keeps(ctx context.Context, dir string, e domain.Environment, denied domain.Denied) error {
+	if e.View == domain.ViewHost {
+		return errOnHost
+	}
+	v := view{Shown: shownBy(e)}
+	guards, err := s.coversOf(dir, v, denied)
+	if err != nil {
 		return err
 	}
-	return onlyNames(ctx, denied.Path)
-}
-
-// deny guards a denied path. If that is no longer possible, the command does not start: somebody has changed the workspace since it
-// was judged.
-func (s *Sandbox) deny(dir string, denied domain.Denied, add func(string, guardKind)) error {
-	g, err := s.coverOf(dir, denied)
-	if err != nil {
-		return domain.Errorf(domain.CodePolicyDenied, "The command was not begun: a permission rule denies %s, and the command cannot be kept from it, "+
-			"because %v.", denied.Path, err)
-	}
-	if g.Path != "" {
-		add(g.Path, g.As)
+	for _, g := range guards {
+		if path := (plan{Dir: dir}).pathOf(g); v.writable(dir, path) && path != dir {
+			if err := onlyNames(ctx, path); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
 
-// coverOf is the guard that keeps a command in dir from the denied path; none (an empty path) if the command cannot reach it.
-func (s *Sandbox) coverOf(dir string, denied domain.Denied) (guard, error) {
+// deny guards a denied path. If that is no longer possible, the command does not start: somebody has changed the workspace since it
+// was judged.
+func (s *Sandbox) deny(dir string, v view, denied domain.Denied, all *guards) error {
+	guards, err := s.coversOf(dir, v, denied)
+	if err != nil {
+		return domain.Errorf(domain.CodePolicyDenied, "The command was not begun: a permission rule denies %s, and the command cannot be kept from it, "+
+			"because %v.", denied.Path, err)
+	}
+	for _, g := range guards {
+		all.addFor(v, g)
+	}
+	return nil
+}
+
+// coversOf are the guards that keep a command in dir from the denied path; none if the command cannot reach it.
+func (s *Sandbox) coversOf(dir string, v view, denied domain.Denied) ([]guard, error) {
 	as := readOnly
 	if denied.Hidden {
 		as = hidden
 	}
 	switch {
 	case !s.method.isolates():
-		return guard{}, errNotIsolated
+		return nil, errNotIsolated
 	case within(denied.Path, dir):
 		if denied.Hidden {
-			return guard{}, errWorkspace
+			return nil, errWorkspace
 		}
-		return guard{".", as}, nil
+		return append(v.writtenIn(denied.Path), guard{".", as}), nil
 	case within(dir, denied.Path):
 		relative, err := filepath.Rel(dir, denied.Path)
 		if err != nil {
-			return guard{}, err
+			return nil, err
 		}
-		return guard{relative, as}, mountable(dir, relative)
+		return []guard{{relative, as}}, mountable(dir, relative)
 	}
-	if real := resolved(denied.Path); real != denied.Path && (within(real, dir) || within(dir, real) || denied.Hidden && isInSight(real)) {
-		return guard{}, errOverLink
+	if real := resolved(denied.Path); real != denied.Path && (within(real, dir) || v.writable(dir, real) || denied.Hidden && v.hasInSight(real)) {
+		return nil, errOverLink
 	}
-	if !denied.Hidden || !isInSight(denied.Path) {
-		return guard{}, nil
+	switch {
+	case !denied.Hidden && v.writable(dir, denied.Path):
+		if !exists(denied.Path) {
+			return nil, errMissing
+		}
+		return []guard{{denied.Path, as}}, nil
+	case !denied.Hidden:
+		return v.writtenIn(denied.Path), nil
+	case !v.hasInSight(denied.Path):
+		if v.writable(dir, denied.Path) {
+			return nil, errMissing
+		}
+		return nil, nil
 	}
-	return guard{denied.Path, hidden}, coverable(denied.Path)
+	return []guard{{denied.Path, hidden}}, coverable(denied.Path)
+}
+
+// writable reports whether a command in dir may write path.
+func (v view) writable(dir, path string) bool {
+	return within(dir, path) || slices.ContainsFunc(v.Shown, func(one shown) bool { return one.Write && within(one.target(), path) })
+}
+
+// writtenIn are guards for the mounts in a folder that a command may write.
+func (v view) writtenIn(folder string) []guard {
+	var all []guard
+	for _, one := range v.Shown {
+		if one.Write && within(folder, one.target()) {
+			all = append(all, guard{one.target(), readOnly})
+		}
+	}
+	return all
+}
+
+// addFor adds a guard. One in a mount that is written pins the folders above it, too.
+func (all *guards) addFor(v view, g guard) {
+	for _, one := range v.Shown {
+		if relative, err := filepath.Rel(one.target(), g.Path); one.Write && filepath.IsAbs(g.Path) && err == nil && filepath.IsLocal(relative) {
+			all.addIn(one.target(), relative, g.As)
+			return
+		}
+	}
+	all.add(g.Path, g.As)
 }
 
 // mountable reports whether there is something to mount over, with no link on the way that another command could exchange.
@@ -130,10 +185,11 @@ func coverable(path string) error {
 	return nil
 }
 
-// isInSight reports whether commands see path as a part of the system, or something in it.
-func isInSight(path string) bool {
+// hasInSight reports whether commands see path, or something in it, beside the workspace.
+func (v view) hasInSight(path string) bool {
 	sees := func(one string) bool { return exists(one) && (within(one, path) || within(path, one)) }
-	return exists(path) && (slices.ContainsFunc(systemInSight, sees) || slices.ContainsFunc(systemFiles, sees))
+	return exists(path) && (slices.ContainsFunc(systemInSight, sees) || slices.ContainsFunc(systemFiles, sees) ||
+		slices.ContainsFunc(v.Shown, func(one shown) bool { return sees(one.target()) }))
 }
 
 func exists(path string) bool {

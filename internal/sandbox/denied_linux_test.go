@@ -84,7 +84,7 @@ func evade(t *testing.T, s *Sandbox, deny bool, hidden bool) (changed map[string
 		script += fmt.Sprintf("cd '%s' && sh '../%s.sh'; cd %s\n", name, name, dir)
 		if deny {
 			one := domain.Denied{Path: filepath.Join(own, "a/secret"), Hidden: hidden}
-			must(t, s.Keeps(t.Context(), dir, one))
+			must(t, s.Keeps(t.Context(), dir, domain.Environment{}, one))
 			command.Denied = append(command.Denied, one)
 		}
 	}
@@ -157,7 +157,7 @@ func TestDeniedAroundTheWorkspace(t *testing.T) {
 		before := contents(t, dir)
 		for _, path := range []string{dir, filepath.Dir(dir), "/"} {
 			denied := []domain.Denied{{Path: path}, {Path: filepath.Join(dir, "a/secret"), Hidden: true}}
-			must(t, s.Keeps(t.Context(), dir, denied[0]))
+			must(t, s.Keeps(t.Context(), dir, domain.Environment{}, denied[0]))
 			output, _ := run(t, s, domain.Command{Argv: []string{"sh", "-c", "cat plain; echo x > new; echo x > plain; rm -rf *; echo fine > /tmp/x; cat /tmp/x; cat sl/n"},
 				Dir: dir, Timeout: ample, Denied: denied})
 			if contents(t, dir) != before || !strings.HasPrefix(output, "plain") || !strings.Contains(output, "fine") || strings.Contains(output, "canary") {
@@ -166,7 +166,7 @@ func TestDeniedAroundTheWorkspace(t *testing.T) {
 		}
 		system := []domain.Denied{{Path: "/etc", Hidden: true}, {Path: "/usr/local", Hidden: true}, {Path: "/opt/x", Hidden: true}, {Path: "/usr/lib/missing", Hidden: true}}
 		for _, one := range system {
-			must(t, s.Keeps(t.Context(), dir, one))
+			must(t, s.Keeps(t.Context(), dir, domain.Environment{}, one))
 		}
 		output, result := run(t, s, domain.Command{Argv: []string{"sh", "-c", "ls -A /etc /usr/local; echo x > ok"}, Dir: dir, Timeout: ample, Denied: system})
 		if output != "/etc:\n\n/usr/local:\n" || result.ExitCode != 0 {
@@ -211,7 +211,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 		} {
 			for hidden, want := range map[bool]error{false: want.writing, true: want.reading} {
 				denied := domain.Denied{Path: path, Hidden: hidden}
-				if got := s.Keeps(t.Context(), dir, denied); !errors.Is(got, want) {
+				if got := s.Keeps(t.Context(), dir, domain.Environment{}, denied); !errors.Is(got, want) {
 					t.Errorf("%+v: %v, want %v", denied, got, want)
 				}
 				if want == nil || errors.Is(want, errManyNames) { // the mounts themselves can be made
@@ -225,7 +225,7 @@ func TestWhatCannotBeKept(t *testing.T) {
 		}
 		late, cancel := context.WithDeadline(t.Context(), time.Now())
 		defer cancel()
-		if s.Keeps(late, dir, domain.Denied{Path: dir + "/a"}) == nil {
+		if s.Keeps(late, dir, domain.Environment{}, domain.Denied{Path: dir + "/a"}) == nil {
 			t.Error("the folder was looked through although there is no time for it")
 		}
 	})
@@ -235,12 +235,12 @@ func TestWhatCannotBeKept(t *testing.T) {
 	for i := range maxDeniedFiles {
 		must(t, os.WriteFile(filepath.Join(many, fmt.Sprint(i)), nil, 0o600))
 	}
-	if err := open(byNamespaces).Keeps(t.Context(), dir, domain.Denied{Path: many}); !errors.Is(err, errManyFiles) {
+	if err := open(byNamespaces).Keeps(t.Context(), dir, domain.Environment{}, domain.Denied{Path: many}); !errors.Is(err, errManyFiles) {
 		t.Errorf("a folder with too many files: %v", err)
 	}
 	for _, m := range []method{byPIDNamespace, bySubreaper, ""} {
 		for _, path := range []string{"/", "/nowhere", "/srv/x"} {
-			if err := open(m).Keeps(t.Context(), "/srv", domain.Denied{Path: path}); !errors.Is(err, errNotIsolated) {
+			if err := open(m).Keeps(t.Context(), "/srv", domain.Environment{}, domain.Denied{Path: path}); !errors.Is(err, errNotIsolated) {
 				t.Errorf("%s by %q: %v", path, m, err)
 			}
 		}

@@ -7,14 +7,17 @@ import (
 	"io/fs"
 	"maps"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,14 +32,17 @@ import (
 // Nothing is tried that would do real harm to the machine, should the isolation ever fail: to be able to is enough.
 //
 // A script knows: $OUT, a folder outside that everybody may write to, with a file and a .ssh in it; $VICTIM, a process
-// outside with the canary in its environment, and $SERVER; $API, $DNS, $SOCKET, $ABSTRACT, where something listens; $SHM, a
-// piece of shared memory. ./attack is this test program, and $MARK what a sleep is to be told for, so that it is found.
+// outside with the canary in its environment, and $SERVER; $API, $DNS, $SOCKET, $ABSTRACT, where something listens; $OWN, all addresses of this
+// machine; $SHM, a piece of shared memory. ./attack is this test program, and $MARK what a sleep is to be told for, so that it is found.
+// Environments that show more have $LOGS, for reading, with a hidden file, the server's data, links that lead out, and sockets; and $APP, which is
+// written, with a hidden file in a folder, and a repository.
 type attempt struct {
 	name   string
 	script string
 	later  string   // a second command in the same workspace
 	fresh  bool     // the workspace is no repository
 	hosts  []string // granted
+	in     string   // kinds of environments in which it is made; empty: all
 }
 
 // escapes are made in a workspace of their own each: they leave something in it, or processes.
@@ -70,6 +76,13 @@ var escapes = []attempt{
 		later: `env | grep -E 'LD_|BASH_ENV' && echo ESCAPED; cat /etc/ld.so.preload /tmp/evil.so && echo ESCAPED`},
 	{name: "/tmp that others see", script: `echo PLANTED > /tmp/PLANTED; echo PLANTED > /var/tmp/PLANTED; echo PLANTED > /dev/shm/PLANTED`, later: `cat /tmp/* /var/tmp/* /dev/shm/*`},
 
+	// Mounts.
+	{name: "a file of a mount that runs as its owner", in: shownKinds, script: `./attack __attack setuid; cp attack $APP/program; cd $APP && ./program __attack setuid; cp /bin/sh s; chmod 4755 s; chmod u+s s; cp /bin/sh g; chmod 2755 g; install -m 6755 /bin/sh i; chown 0:0 s`},
+	{name: "move the folder of what is hidden", in: shownKinds, script: `mv $APP/sub $APP/moved; mkdir $APP/sub; echo > $APP/sub/hidden`, later: `cat $APP/moved/hidden $APP/sub/hidden`},
+	{name: "orders in a mount", in: shownKinds, script: `cd $APP; mkdir -p .claude .vscode .opencode .git/hooks .git/modules/x; for f in .claude/settings.json .vscode/tasks.json .envrc .mcp.json .opencode/x signoff.yaml .git/hooks/pre-commit .git/config .git/commondir; do echo bad > $f; done; mv .git x; mkdir -p .git/hooks; echo bad > .git/hooks/pre-commit`},
+	{name: "orders behind a link of a mount", in: shownKinds, script: `cd $APP; mkdir evil; echo bad > evil/settings.json; ln -s evil .claude; ln -s $APP/evil .vscode; ln -sfn evil .git`},
+	{name: "links between two commands of a mount", in: shownKinds, script: `ln -s $LOGS/secret $APP/l1; ln -s $OUT $APP/l2; ln -s $LOGS $APP/l3`, later: `cat $APP/l1 $APP/l2/file $APP/l3/secret; echo bad > $APP/l2/new; echo bad > $APP/l3/new`},
+
 	// Other processes.
 	{name: "signals", script: `kill -9 $VICTIM; kill -9 -$VICTIM; kill -TERM $SERVER; kill -0 $SERVER && echo ESCAPED; true`},
 	{name: "signals to PID 1", script: `kill -TERM 1; kill -STOP 1; kill -9 1; kill -CONT 1; true`},
@@ -102,7 +115,8 @@ var refusals = map[string][]attempt{
 	"reading files outside": {
 		{name: "read outside", script: `cat $OUT/file $OUT/.ssh/id_ed25519; find / -name id_ed25519 -exec cat {} + 2>&1; ls $OUT && echo ESCAPED`},
 		{name: "read ~/.ssh and other homes", script: `ls -A ~root/.ssh ~root /home/* && echo ESCAPED; cat $OUT/.ssh/*`},
-		{name: "read what only root may", script: `cat /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key && echo ESCAPED; ls /opt /srv /home /var/lib /var/log /root | grep . && echo ESCAPED`},
+		{name: "read what only root may", script: `for f in /etc/shadow /etc/gshadow /etc/sudoers /etc/ssh/*_key; do cat $f | grep . && echo ESCAPED; done; ls -A /home /root /mnt /media /boot /var/lib /var/spool /var/cache /run/* | grep -v : | grep . | grep -v -x -e signoff -e bin -e home -e hosts -e KEY && echo ESCAPED`},
+		{name: "see what only machine shows", in: "workspace app readOnly", script: `ls -A /opt /srv /var/log /etc/default /etc/systemd | grep -v : | grep . && echo ESCAPED`},
 		{name: "read by /proc", script: `cat /proc/$VICTIM/environ /proc/$VICTIM/root$OUT/file /proc/$VICTIM/cwd/file /proc/*/environ /proc/*/cwd/file`},
 		{name: "read by PID 1", script: `cat /proc/1/root$OUT/file /proc/1/environ /proc/1/cwd/file; cat /proc/1/fd/*; cat /proc/1/root/etc/shadow && echo ESCAPED`},
 		{name: "read the kernel's memory", script: `head -c 1 /proc/kcore | grep -q . && echo ESCAPED; head -c 1 /dev/mem && echo ESCAPED; head -c 1 /dev/kmsg && echo ESCAPED`},
@@ -127,6 +141,43 @@ var refusals = map[string][]attempt{
 		{name: "the internet", script: `for a in 1.1.1.1:443 8.8.8.8:53 "[2606:4700::1111]:443"; do ./attack __attack dial tcp $a; ./attack __attack dial udp $a; done`},
 		{name: "secrets in DNS", script: `./attack __attack dial udp $DNS; getent hosts canary.example.com && echo ESCAPED; ./attack __attack dial udp 127.0.0.53:53 && true; ./attack __attack dial udp 224.0.0.251:5353`},
 		{name: "an interface of its own", script: `ip link add dummy0 type dummy && echo ESCAPED; ip addr add 10.0.0.1/8 dev lo && echo ESCAPED; ip route add default dev lo && echo ESCAPED`},
+	},
+	"hidden files": {
+		{name: "read hidden files by their names", in: shownKinds, script: `cat $LOGS/secret $LOGS/data/token $APP/sub/hidden; ls -A $LOGS/data | grep . && echo ESCAPED`},
+		{name: "read all that holds a canary", script: `grep -rshI --exclude=attack canary- /etc /opt /srv /var /home /root /run /mnt /media /boot /tmp /dev/shm ${LOGS:-/nowhere} ${APP:-/nowhere}`},
+		{name: "read by links that lead out of a mount", in: shownKinds, script: `cat $LOGS/link $LOGS/folder/file $LOGS/folder/.ssh/* $LOGS/up; ls -A $LOGS/root/root $LOGS/root/home/* && echo ESCAPED`},
+		{name: "read by new links", in: shownKinds, script: `for d in . $APP /tmp; do ln -s $LOGS/secret $d/l; ln -s $LOGS/data $d/m; ln $LOGS/secret $d/h; ln $APP/sub/hidden $d/i; cat $d/l $d/m/token $d/h $d/i; rm -f $d/l $d/m; done`},
+		{name: "read by /proc/self/root and mounts", in: shownKinds, script: `for r in /proc/self/root /proc/1/root /proc/self/cwd/../../../../..; do cat $r$LOGS/secret $r$LOGS/data/token $r$APP/sub/hidden; done; cat /proc/self/mountinfo | grep -o ' /.*token' && echo ESCAPED`},
+		{name: "move what is hidden", in: shownKinds, script: `mv $LOGS/secret $LOGS/x; mv $LOGS/data $LOGS/y; mv $APP/sub/hidden $APP/x; mv $APP/sub $APP/y; rm -rf $APP/sub; cat $LOGS/x $LOGS/y/token $APP/x $APP/y/hidden`},
+		{name: "exchange what is hidden", in: shownKinds, script: `mkdir -p $APP/z; mv -T --exchange $APP/z $APP/sub; python3 -c 'import os,ctypes; ctypes.CDLL(None).renameat2(-100,b"'$APP'/z",-100,b"'$APP'/sub",2)'; cat $APP/z/hidden; rmdir $APP/z`},
+		{name: "uncover what is hidden", in: shownKinds, script: `umount $LOGS/secret && echo ESCAPED; umount -l $LOGS/data && echo ESCAPED; rm -f $LOGS/secret; truncate -s 1 $LOGS/secret; cat < $LOGS/secret; dd if=$LOGS/secret bs=1 count=99`},
+		{name: "rewrite what is lent", in: "app readOnly", script: `: > $KEY && echo ESCAPED; rm -f $KEY && echo ESCAPED; chmod 777 $KEY && echo ESCAPED; mv $KEY /tmp && echo ESCAPED; echo bad > /run/signoff/other && echo ESCAPED; ls -l /proc/*/fd | grep memfd && echo ESCAPED`},
+		{name: "rewrite the names of hosts", in: shownKinds, script: `: >> /etc/hosts && echo ESCAPED; rm -f /etc/hosts && echo ESCAPED; : > /run/signoff/hosts && echo ESCAPED; mv /etc/hosts /tmp && echo ESCAPED`},
+		{name: "exchange the programs of Signoff", in: "app readOnly", script: `: > /run/signoff/bin/ps && echo ESCAPED; rm -f /run/signoff/bin/ps && echo ESCAPED; : >> /run/signoff/bin/ps && echo ESCAPED; ln -sf /bin/sh /run/signoff/bin/top && echo ESCAPED`},
+	},
+	"mounts": {
+		{name: "write to what is for reading", in: shownKinds, script: `: >> $LOGS/file && echo ESCAPED; : > $LOGS/new && echo ESCAPED; rm -f $LOGS/file && echo ESCAPED; mv $LOGS/file $LOGS/x && echo ESCAPED; chmod 777 $LOGS/file && echo ESCAPED; touch -d 2001-01-01 $LOGS/file && echo ESCAPED
+			mkdir $LOGS/d && echo ESCAPED; ln -s x $LOGS/l && echo ESCAPED; ln $LOGS/file $LOGS/h && echo ESCAPED; truncate -s 0 $LOGS/file && echo ESCAPED; setfattr -n user.x -v y $LOGS/file && echo ESCAPED`},
+		{name: "write to the machine", in: "machine", script: `for d in /etc /opt /srv /var/log /usr /var /; do : > $d/PLANTED && echo ESCAPED; mkdir $d/PLANTED && echo ESCAPED; done; for f in /etc/passwd /etc/hostname /etc/fstab /etc/crontab; do [ -e $f ] && (: >> $f) && echo ESCAPED; done; true`},
+		{name: "write where nothing may be written", in: "readOnly", script: `: > here && echo ESCAPED; : > $APP/there && echo ESCAPED; rm -f signoff.yaml attack $APP/file && echo ESCAPED; chmod 777 . $APP && echo ESCAPED; mv attack x && echo ESCAPED; touch . $APP && echo ESCAPED`},
+		{name: "remount what is for reading", in: shownKinds, script: `mount -o remount,rw $LOGS && echo ESCAPED; mount -o remount,bind,rw $LOGS && echo ESCAPED; mount --bind $APP $LOGS && echo ESCAPED; mount -o remount,suid $APP && echo ESCAPED`},
+		{name: "a device of a mount", in: shownKinds, script: `mknod $APP/disk b 254 0 && echo ESCAPED; mknod $APP/mem c 1 1 && echo ESCAPED; head -c 1 $APP/disk && echo ESCAPED; true`},
+		{name: "another owner by the mapped mount", in: shownKinds, script: `: > $APP/own; for u in 0 1 12345 65533; do chown $u $APP/own && [ "$(id -u)" != $u ] && echo ESCAPED; done; rm -f $APP/own; setpriv --reuid 0 true && [ "$(id -u)" != 0 ] && echo ESCAPED; true`},
+		{name: "rights of root's by the mapped mount", in: shownKinds, script: `setcap cap_setuid+ep $APP/s && echo ESCAPED; setfattr -n trusted.x -v y $APP && echo ESCAPED; setfattr -n security.capability -v 0x01 $APP/file && echo ESCAPED; true`},
+	},
+	"sockets of the machine": {
+		{name: "a local socket at all", in: shownKinds, script: `./attack __attack localsockets | grep -v -e 'socket refused' -e 'socketpair made' && echo ESCAPED; python3 -c 'import socket; socket.socket(socket.AF_UNIX); print("ESCAPED")'`},
+		{name: "the database by its socket", in: shownKinds, script: `for s in $LOGS/.s.PGSQL.5432 $LOGS/docker.sock $LOGS/bus; do ./attack __attack dial unix $s; ./attack __attack dial unixpacket $s; done`},
+		{name: "datagrams to a socket with a path", in: shownKinds, script: `./attack __attack pair $LOGS/notify; ./attack __attack dial unixgram $LOGS/notify; python3 -c 'import socket; a,b=socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM); a.sendto(b"x", "'$LOGS/notify'")'`},
+		{name: "a socket of a well-known program", in: shownKinds, script: `for s in /run/docker.sock /run/containerd/containerd.sock /run/dbus/system_bus_socket /run/systemd/private /run/systemd/notify /run/postgresql/.s.PGSQL.5432 /tmp/.s.PGSQL.5432 /tmp/.X11-unix/X0 /dev/log /run/udev/control /run/user/0/bus /var/run/libvirt/libvirt-sock; do [ -e $s ] && echo ESCAPED; ./attack __attack dial unix $s; done; true`},
+	},
+	"networks": {
+		{name: "the server by each address of this machine", in: shownKinds, script: `for a in $OWN; do ./attack __attack via $a:${API#*:} | grep -q -e '^40[03]' -e '^refused: malformed' || echo ESCAPED $a; done; for a in $OWN; do ./attack __attack dial tcp $a:${API#*:}; done`},
+		{name: "metadata and private addresses", in: shownKinds, script: `for h in 169.254.169.254 [::ffff:169.254.169.254] [fd00:ec2::254] 100.100.100.200 168.63.129.16 192.168.77.1 172.16.77.1 10.77.77.77 [fd77::1] [fe80::1] [64:ff9b::a9fe:a9fe] [2002:a9fe:a9fe::1]; do
+			./attack __attack via $h:80 | grep -q '^403' || echo ESCAPED $h; done`},
+		{name: "a listed host by a port that is not listed", in: shownKinds, script: `for p in 22 25 2375 5432; do ./attack __attack via listed.example:$p | grep -q '^403' || echo ESCAPED $p; ./attack __attack via 10.88.88.88:$p | grep -q '^403' || echo ESCAPED $p; done`},
+		{name: "hosts that no network lists", in: shownKinds, script: `for h in example.com listed.example.com xlisted.example localhost sub.listed.example wild.example '*.wild.example'; do ./attack __attack via $h:443 | grep -q -e '^40[03]' || echo ESCAPED $h; done`},
+		{name: "the list of processes as a way out", in: "app readOnly", script: `./attack __attack flood 127.0.0.2:1; ps -e -o pid= | grep -q . || echo ESCAPED: the list is gone; kill -9 $VICTIM && echo ESCAPED; ls -d /proc/$VICTIM /proc/$SERVER && echo ESCAPED; true`},
 	},
 	"the isolation itself": {
 		{name: "mount", script: `mount -t tmpfs none /tmp && echo ESCAPED; mount -o remount,rw /usr && echo ESCAPED; mount --bind / /tmp && echo ESCAPED; umount /usr && echo ESCAPED; umount -l . && echo ESCAPED`},
@@ -164,6 +215,24 @@ var calls = map[string][]uintptr{
 	"vsock":             {unix.SYS_SOCKET, unix.AF_VSOCK, unix.SOCK_STREAM, 0},
 	"alg":               {unix.SYS_SOCKET, unix.AF_ALG, unix.SOCK_SEQPACKET, 0},
 	"packet":            {unix.SYS_SOCKET, unix.AF_PACKET, unix.SOCK_RAW, 0},
+	"bluetooth":         {unix.SYS_SOCKET, unix.AF_BLUETOOTH, unix.SOCK_RAW, 1},
+	"kcm":               {unix.SYS_SOCKET, unix.AF_KCM, unix.SOCK_SEQPACKET, 0},
+	"xdp":               {unix.SYS_SOCKET, unix.AF_XDP, unix.SOCK_RAW, 0},
+	"rds":               {unix.SYS_SOCKET, unix.AF_RDS, unix.SOCK_SEQPACKET, 0},
+	"tipc":              {unix.SYS_SOCKET, unix.AF_TIPC, unix.SOCK_SEQPACKET, 0},
+	"can":               {unix.SYS_SOCKET, unix.AF_CAN, unix.SOCK_RAW, 1},
+	"io_uring_enter":    {unix.SYS_IO_URING_ENTER, ^uintptr(0), 0, 0, 0, 0},
+	"io_uring_register": {unix.SYS_IO_URING_REGISTER, ^uintptr(0), 0, 0, 0},
+	"open_tree_attr":    {unix.SYS_OPEN_TREE_ATTR, ^uintptr(99), 0, unix.OPEN_TREE_CLONE, 0, 0},
+	"fsmount":           {unix.SYS_FSMOUNT, ^uintptr(0), 0, 0},
+	"fspick":            {unix.SYS_FSPICK, ^uintptr(99), 0, 0},
+	"fsconfig":          {unix.SYS_FSCONFIG, ^uintptr(0), 0, 0, 0, 0},
+	"chroot":            {unix.SYS_CHROOT, 0},
+	"openat2":           {unix.SYS_OPENAT2, ^uintptr(99), 0, 0, 0},
+	"finit_module":      {unix.SYS_FINIT_MODULE, ^uintptr(0), 0, 0},
+	"delete_module":     {unix.SYS_DELETE_MODULE, 0, 0},
+	"clock_settime":     {unix.SYS_CLOCK_SETTIME, 0, 0},
+	"swapon":            {unix.SYS_SWAPON, 0, 0},
 	"raw":               {unix.SYS_SOCKET, unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_ICMP},
 	"raw over IPv6":     {unix.SYS_SOCKET, unix.AF_INET6, unix.SOCK_RAW, unix.IPPROTO_ICMPV6},
 	"x32 getpid":        {x32Bit + unix.SYS_GETPID},
@@ -185,31 +254,62 @@ var calls = map[string][]uintptr{
 	"quotactl":          {unix.SYS_QUOTACTL, 0, 0, 0, 0},
 }
 
-// TestEscapes makes every attempt in every kind, and looks at the world afterwards.
-func TestEscapes(t *testing.T) {
+// TestProbe tries everything that leaves nothing in one command, for each kind of environment, and looks at the world afterwards.
+func TestProbe(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
-		w := newWorld(t, s)
-		for _, one := range escapes {
-			t.Run(one.name, func(t *testing.T) { w.withstands(t, one) })
-		}
-		for name, all := range refusals {
-			t.Run(name, func(t *testing.T) {
-				script := ""
-				for _, one := range all {
-					script += fmt.Sprintf("(%s\n)\necho; echo %q\n", one.script, "tried "+one.name)
+		for _, kind := range kinds {
+			t.Run(kind, func(t *testing.T) {
+				w := newWorld(t, s, kind)
+				var script strings.Builder
+				var names []string
+				for _, one := range w.made(slices.Concat(slices.Collect(maps.Values(refusals))...)) {
+					fmt.Fprintf(&script, "(%s\n)\necho; echo %q\n", one.script, "tried "+one.name)
+					names = append(names, one.name)
 				}
-				output := w.withstands(t, attempt{script: script})
-				for _, one := range all {
-					wasTried(t, one.name, output)
+				script.WriteString("./attack __attack calls\n")
+				names = slices.AppendSeq(names, maps.Keys(calls))
+				output := w.withstands(t, attempt{script: script.String()})
+				for _, name := range names {
+					wasTried(t, name, output)
 				}
+				t.Logf("%s: %d attacks in one sandbox", kind, len(names))
 			})
 		}
-		t.Run("system calls", func(t *testing.T) {
-			output := w.withstands(t, attempt{script: "./attack __attack calls"})
-			for name := range calls {
-				wasTried(t, name, output)
-			}
-		})
+	})
+}
+
+// TestEscapes makes the attempts that leave something, each in a sandbox of its own. All kinds of environments take minutes: `make escapes`.
+func TestEscapes(t *testing.T) {
+	of := kinds[:1]
+	if os.Getenv(allEscapes) != "" {
+		of = kinds
+	}
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
+		for _, kind := range of {
+			t.Run(kind, func(t *testing.T) {
+				w := newWorld(t, s, kind)
+				all := w.made(escapes)
+				for _, one := range all {
+					t.Run(one.name, func(t *testing.T) { w.withstands(t, one) })
+				}
+				t.Logf("%s: %d attacks in a sandbox each", kind, len(all))
+			})
+		}
+	})
+}
+
+// kinds of environments. readOnly is app, narrowed.
+var kinds = []string{"workspace", "machine", "app", "readOnly"}
+
+// allEscapes is the variable with which [TestEscapes] goes through all kinds, and [TestOrdinaryUser] through nothing else.
+const allEscapes = "SIGNOFF_TEST_ESCAPES"
+
+const shownKinds = "machine app readOnly"
+
+// made are the attempts that make sense in the world's kind.
+func (w *world) made(all []attempt) []attempt {
+	return slices.DeleteFunc(slices.Clone(all), func(one attempt) bool {
+		return one.in != "" && !slices.Contains(strings.Fields(one.in), w.kind)
 	})
 }
 
@@ -228,7 +328,7 @@ func TestEscapesAreSeen(t *testing.T) {
 			"the server's configuration", "the server's data", "a file that runs as its owner", "our own API", "a socket by its path",
 			"an abstract socket", "shared memory", "chroot":
 			t.Run(one.name, func(t *testing.T) {
-				if worked, output := newWorld(t, open(byPIDNamespace)).suffer(t, one); len(worked) == 0 {
+				if worked, output := newWorld(t, open(byPIDNamespace), "host").suffer(t, one); len(worked) == 0 {
 					t.Errorf("nothing was seen, output:\n%s", output)
 				}
 			})
@@ -239,29 +339,107 @@ func TestEscapesAreSeen(t *testing.T) {
 // world is what lies outside, with something in every place that an attempt could reach for.
 type world struct {
 	sandbox  *Sandbox
+	kind     string
 	outside  string
+	logs     string // a mount for reading
+	app      string // a mount that is written
 	program  string
 	canary   string
 	victim   *exec.Cmd
 	contacts atomic.Int64
 	env      []string
+	network  domain.Network
 }
 
-func newWorld(t *testing.T, s *Sandbox) *world {
-	w := &world{sandbox: s, outside: folder(t), canary: "canary-" + mark()}
+func newWorld(t *testing.T, s *Sandbox, kind string) *world {
+	w := &world{sandbox: s, kind: kind, outside: folder(t), canary: "canary-" + mark()}
 	w.program = binary(t, folder(t))
 	write(t, filepath.Join(w.outside, "file"), w.canary)
 	write(t, filepath.Join(w.outside, ".ssh/id_ed25519"), w.canary)
+	write(t, filepath.Join(w.outside, "lent"), "lent")
 	must(t, os.Chmod(w.outside, 0o777)) // only the isolation protects it
 	must(t, os.Chmod(filepath.Join(w.outside, "file"), 0o666))
 	w.startVictim(t)
 	leak(t, filepath.Join(w.outside, "file"))
+	api := w.listen(t, "tcp", "127.0.0.1:0")
 	w.env = []string{
 		"OUT=" + w.outside, fmt.Sprint("VICTIM=", w.victim.Process.Pid), fmt.Sprint("SERVER=", os.Getpid()),
-		"API=" + w.listen(t, "tcp", "127.0.0.1:0"), "SOCKET=" + w.listen(t, "unix", filepath.Join(w.outside, "socket")),
+		"API=" + api, "SOCKET=" + w.listen(t, "unix", filepath.Join(w.outside, "socket")),
 		"ABSTRACT=" + w.listen(t, "unix", "@signoff-"+mark()), "DNS=" + w.listenDNS(t), fmt.Sprint("SHM=", w.share(t)),
 	}
+	if kind != "workspace" {
+		w.furnish(t, api)
+	}
 	return w
+}
+
+// furnish makes the mounts, and a network that lists whatever a careless operator could.
+func (w *world) furnish(t *testing.T, api string) {
+	w.logs, w.app = folder(t), folder(t)
+	for _, path := range []string{w.logs + "/secret", w.logs + "/data/token", w.app + "/sub/hidden", w.logs + "/keys/tls.key", w.logs + "/keys/.env"} {
+		write(t, path, w.canary+" PRIVATE KEY")
+		must(t, os.Chmod(path, 0o666))
+	}
+	for _, path := range []string{w.logs + "/file", w.app + "/file", w.app + "/.git/config", w.app + "/.git/HEAD"} {
+		write(t, path, "good")
+	}
+	for name, target := range map[string]string{"link": w.outside + "/file", "folder": w.outside, "root": "/", "up": "../../../../../../.." + w.outside + "/file"} {
+		must(t, os.Symlink(target, filepath.Join(w.logs, name)))
+	}
+	for _, name := range []string{".s.PGSQL.5432", "docker.sock", "bus"} {
+		w.listen(t, "unix", filepath.Join(w.logs, name))
+		must(t, os.Chmod(filepath.Join(w.logs, name), 0o777))
+	}
+	w.listenDatagrams(t, filepath.Join(w.logs, "notify"))
+	_, port, err := net.SplitHostPort(api)
+	must(t, err)
+	number, err := strconv.ParseUint(port, 10, 16)
+	must(t, err)
+	own := []string{"0.0.0.0", "127.0.0.2", "127.1.2.3", "::1", "::", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::1"}
+	addresses, err := net.InterfaceAddrs()
+	must(t, err)
+	w.network = domain.Network{Name: "corp", Hosts: []string{"listed.example", "*.wild.example", "10.88.88.88"}, Ports: []uint16{443, uint16(number)}}
+	for _, address := range addresses {
+		prefix := netip.MustParsePrefix(address.String())
+		own = append(own, prefix.Addr().String())
+		if prefix.Addr().Is4() {
+			own = append(own, "::ffff:"+prefix.Addr().String())
+		}
+		w.network.CIDRs = append(w.network.CIDRs, prefix.Masked())
+	}
+	w.network.Hosts = append(w.network.Hosts, own...)
+	for i, address := range own {
+		if strings.Contains(address, ":") {
+			own[i] = "[" + address + "]"
+		}
+	}
+	w.env = append(w.env, "LOGS="+w.logs, "APP="+w.app, "OWN="+strings.Join(own, " "))
+}
+
+// environment is the one that the world's kind stands for.
+func (w *world) environment() domain.Environment {
+	reads := domain.Mount{Path: w.logs, Access: domain.AccessRead}
+	networks := []domain.Network{w.network}
+	switch w.kind {
+	case "host":
+		return domain.Environment{Name: "host", View: domain.ViewHost, AsServer: true}
+	case "machine":
+		return domain.Environment{
+			Name: "machine", View: domain.ViewMachine, Networks: networks, Hidden: []string{w.logs + "/secret", w.app + "/sub/hidden"},
+			Mounts: []domain.Mount{reads, {Path: w.app, Access: domain.AccessWrite}},
+		}
+	case "app", "readOnly":
+		writes := domain.Mount{Path: w.app, Access: domain.AccessWrite}
+		if w.kind == "readOnly" {
+			writes.Access = domain.AccessRead
+		}
+		return domain.Environment{
+			Name: "app", View: domain.ViewWorkspace, Networks: networks, Hidden: []string{w.logs + "/secret", w.app + "/sub/hidden"},
+			Processes: domain.ProcessesHost, Files: map[string]string{"KEY": w.outside + "/lent"}, ReadOnly: w.kind == "readOnly",
+			Mounts: []domain.Mount{writes, reads},
+		}
+	}
+	return domain.Environment{Name: "workspace", View: domain.ViewWorkspace}
 }
 
 func (w *world) startVictim(t *testing.T) {
@@ -300,19 +478,30 @@ func (w *world) listen(t *testing.T, network, address string) string {
 	return listener.Addr().String()
 }
 
+// listenDatagrams counts what arrives at a local socket.
+func (w *world) listenDatagrams(t *testing.T, path string) {
+	socket, err := net.ListenPacket("unixgram", path)
+	must(t, err)
+	must(t, os.Chmod(path, 0o777))
+	t.Cleanup(func() { socket.Close() })
+	go w.count(socket)
+}
+
 func (w *world) listenDNS(t *testing.T) string {
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
 	must(t, err)
 	t.Cleanup(func() { socket.Close() })
-	go func() {
-		for {
-			if _, _, err := socket.ReadFrom(make([]byte, 512)); err != nil {
-				return
-			}
-			w.contacts.Add(1)
-		}
-	}()
+	go w.count(socket)
 	return socket.LocalAddr().String()
+}
+
+func (w *world) count(socket net.PacketConn) {
+	for {
+		if _, _, err := socket.ReadFrom(make([]byte, 512)); err != nil {
+			return
+		}
+		w.contacts.Add(1)
+	}
 }
 
 // share leaves a piece of System V memory for whoever knows its number.
@@ -341,7 +530,7 @@ func (w *world) suffer(t *testing.T, one attempt) (worked []string, output strin
 		if script == "" {
 			continue
 		}
-		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: ample}
+		command := domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Env: append(w.env, "MARK="+m), Hosts: one.hosts, Timeout: ample, Environment: w.environment()}
 		text, result := run(t, w.sandbox, command)
 		output += text
 		if result.TimedOut {
@@ -377,7 +566,7 @@ func (w *world) workspace(t *testing.T, one attempt) string {
 		write(t, filepath.Join(dir, ".git/HEAD"), "ref: refs/heads/main\n")
 		write(t, filepath.Join(dir, ".git/hooks/post-update.sample"), "good")
 	}
-	w.sandbox.config = Config{Network: networkTo(false), Hidden: []string{filepath.Join(dir, "data")}, ReadOnly: []string{config, linked}}
+	w.sandbox.config = Config{Network: networkTo(false), Hidden: []string{filepath.Join(dir, "data"), filepath.Join(w.logs, "data")}, ReadOnly: []string{config, linked}}
 	must(t, w.sandbox.settlePaths())
 	return dir
 }
@@ -414,7 +603,13 @@ func (w *world) state(t *testing.T, dir string, fresh bool) map[string]string {
 	}
 	state["a repository's .git"] = fmt.Sprint(isPlain(dir, ".git") || looks(filepath.Join(dir, ".git")) == "")
 	state["the workspace as a repository"] = fmt.Sprint(looks(filepath.Join(dir, "HEAD")) != "")
-	for _, root := range []string{w.outside, filepath.Dir(dir)} {
+	for _, path := range obeyed() {
+		state["mount "+path] = looks(filepath.Join(w.app, path))
+	}
+	for _, root := range []string{w.outside, filepath.Dir(dir), w.logs, w.app} {
+		if root == "" {
+			continue
+		}
 		must(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 			return w.look(state, dir, path, entry, err)
 		}))
@@ -431,7 +626,7 @@ func (w *world) look(state map[string]string, dir, path string, entry fs.DirEntr
 	if err != nil {
 		return nil //nolint:nilerr // it is gone in the meantime
 	}
-	if within(dir, path) {
+	if within(dir, path) || w.app != "" && within(w.app, path) {
 		if info.Mode().IsRegular() && info.Mode()&(fs.ModeSetuid|fs.ModeSetgid) != 0 || info.Mode()&fs.ModeDevice != 0 {
 			state[path] = info.Mode().String()
 		}
@@ -499,6 +694,10 @@ func escapeRole(args []string) {
 				escaped("pidfd_getfd", err)
 			}
 		}
+	case "pair":
+		attackPair(args[1])
+	case "flood":
+		attackFlood(args[1])
 	case "type":
 		for fd := range 3 {
 			_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(new(byte))))
@@ -511,7 +710,7 @@ func escapeRole(args []string) {
 		attackTunnel(os.Getenv("HTTPS_PROXY"), args[1])
 	case "chroot":
 		escaped("chroot", unix.Chroot("."))
-		escaped("fchdir", unix.Chdir("/../../../../../../etc/ssh"))
+		escaped("fchdir", unix.Chdir("/../../../../../../var/lib"))
 	case "limit":
 		escaped("setrlimit", unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: maxOpenFiles + 1, Max: maxOpenFiles + 1}))
 	case "setuid":
@@ -593,4 +792,35 @@ func attackMemfd() {
 	output, err := exec.Command(fmt.Sprintf("/proc/self/fd/%d", fd), "-c",
 		"mount -t tmpfs none /tmp && echo ESCAPED; grep CapEff /proc/self/status | grep -v 0000000000000000 && echo ESCAPED").CombinedOutput()
 	fmt.Println(string(output), err)
+}
+
+// attackPair sends to a local socket by one that was made without it.
+func attackPair(path string) {
+	for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET, unix.SOCK_STREAM} {
+		pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
+		if err != nil {
+			fmt.Println("socketpair", kind, err)
+			continue
+		}
+		fmt.Println("sendto", kind, unix.Sendto(pair[0], []byte("bad"), 0, &unix.SockaddrUnix{Name: path}))
+		fmt.Println("connect", kind, unix.Connect(pair[0], &unix.SockaddrUnix{Name: path}))
+		_, err = unix.Write(pair[0], []byte("bad"))
+		fmt.Println("write", kind, err)
+	}
+}
+
+// attackFlood sends much to a relay, and opens more connections than it takes, without reading.
+func attackFlood(address string) {
+	for i := range 200 {
+		connection, err := net.DialTimeout("tcp", address, time.Second)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		if i == 0 {
+			_ = connection.SetDeadline(time.Now().Add(time.Second))
+			_, _ = connection.Write(make([]byte, 4<<20))
+		}
+		defer connection.Close()
+	}
 }

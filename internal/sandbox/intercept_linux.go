@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"io"
 	"os"
 	"syscall"
 )
@@ -9,6 +10,9 @@ import (
 // not started as a stage, and never in one that was. The stages leave without the runtime's farewell, for which a
 // binary built with the race detector takes a second.
 func Intercept() {
+	if exit, shown := showProcesses(os.Args); shown {
+		syscall.Exit(exit)
+	}
 	if len(os.Args) < 2 {
 		return
 	}
@@ -19,5 +23,8 @@ func Intercept() {
 		syscall.Exit(watchdog(os.Args[2:]))
 	case confineArg:
 		syscall.Exit(confine(os.Args[2:]))
+	case holdArg:
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		syscall.Exit(0)
 	}
 }

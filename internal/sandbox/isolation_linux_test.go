@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"signoff/internal/domain"
 )
 
@@ -104,6 +106,14 @@ func attackRole(args []string) int {
 		if _, err := net.Dial("tcp", listener.Addr().String()); err != nil {
 			fmt.Println(err)
 			return 1
+		}
+		return 0
+	case "localsockets":
+		if _, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0); err != nil {
+			fmt.Println("socket refused")
+		}
+		if _, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0); err == nil {
+			fmt.Println("socketpair made")
 		}
 		return 0
 	case "write":

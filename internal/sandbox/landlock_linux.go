@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -14,6 +15,9 @@ func noNewPrivileges() error { return unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0,
 const (
 	landlockRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	landlockTouch = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | landlockDevice
+	// landlockFile are the rights that make sense for a file; the kernel refuses others.
+	landlockFile = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE |
+		unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 	// landlockDevice came with ABI 5, so it is cut off for older kernels.
 	landlockDevice = unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV | unix.LANDLOCK_ACCESS_FS_READ_DIR
 )
@@ -70,11 +74,25 @@ func (p plan) landlock() error {
 func (p plan) landlockRules(ruleset int, rights uint64) error {
 	rules := map[string]uint64{
 		"/": unix.LANDLOCK_ACCESS_FS_READ_DIR, "/etc": landlockRead, "/proc": landlockRead, "/dev": landlockTouch,
-		"/tmp": rights, "/dev/shm": rights, p.Dir: rights,
+		"/tmp": rights, "/dev/shm": rights,
 	}
 	for _, folder := range systemFolders {
 		rules[folder] = landlockRead
 	}
+	for _, one := range p.View.Shown {
+		allowed := uint64(landlockRead)
+		if one.Write {
+			allowed = rights
+		}
+		if info, err := os.Stat(one.target()); err == nil && !info.IsDir() {
+			allowed &= landlockFile
+		}
+		rules[one.target()] = allowed
+	}
+	if len(p.View.Copied) > 0 || len(p.View.Programs) > 0 {
+		rules[lentFolder] = landlockRead
+	}
+	rules[p.Dir] = rights
 	for path, allowed := range rules {
 		if err := landlockAllow(ruleset, path, allowed&rights); err != nil {
 			return fmt.Errorf("%s: %w", path, err)

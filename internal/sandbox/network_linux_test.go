@@ -3,6 +3,7 @@ package sandbox
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -29,9 +33,22 @@ func site(t testing.TB, handler http.HandlerFunc) (server *httptest.Server, port
 }
 
 // networkTo is the network of commands, and of this machine, too, where private addresses are allowed.
-func networkTo(private bool) func(hosts []string) (Proxy, error) {
-	return func(hosts []string) (Proxy, error) {
-		return proxy.Open(egress.Dialer{Hosts: hosts, AllowPrivate: private})
+func networkTo(private bool) func(Access) (Proxy, error) {
+	return func(to Access) (Proxy, error) {
+		p, err := proxy.Open(egress.Dialer{Hosts: append([]string{}, to.Hosts...), Networks: to.Networks, AllowPrivate: private})
+		if err != nil {
+			return nil, err
+		}
+		if to.Lasting {
+			p.Last()
+		}
+		if to.Processes != "" {
+			p.Serve(to.Processes, func(client net.Conn) { _ = json.NewEncoder(client).Encode(someProcesses) })
+		}
+		for relay, serve := range to.Serve {
+			p.Serve(relay, func(client net.Conn) { serve(client) })
+		}
+		return p, nil
 	}
 }
 
@@ -187,4 +204,40 @@ func attackTunnel(proxy, address string) int {
 	body, _ := io.ReadAll(response.Body)
 	fmt.Println(response.StatusCode, strings.TrimRight(string(body), "\n"))
 	return 0
+}
+
+// A program that knows no proxy reaches a host of a network by its name and port; what no network lists it does not reach.
+func TestNetworksHaveNamesInside(t *testing.T) {
+	_, port := site(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "%s %s\n", r.Host, r.URL) })
+	number, err := strconv.ParseUint(port, 10, 16)
+	must(t, err)
+	name := ownName(t)
+	corp := domain.Network{Name: "corp", Hosts: []string{name, "localhost.example", "*.below.example"}, Ports: []uint16{80, uint16(number)}}
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
+		s.config.Network = networkTo(true)
+		dir := folder(t)
+		binary(t, dir)
+		e := domain.Environment{Name: "app", View: domain.ViewWorkspace, Networks: []domain.Network{corp}}
+		output := inView(t, s, dir, e, fmt.Sprintf(`grep ' %[2]s$' /etc/hosts | cut -d' ' -f1
+			bash -c 'exec 3<>/dev/tcp/%[2]s/%[1]s; printf "GET /direct HTTP/1.0\r\nHost: db\r\n\r\n" >&3; tail -1 <&3'
+			./attack __attack get http://%[2]s:%[1]s/proxied; ./attack __attack get http://other.localhost:%[1]s/; grep -c below /etc/hosts`, port, name))
+		for _, want := range []string{"127.0.1.", "db /direct\n", "200 " + name + ":" + port + " /proxied\n", "403 destinationBlocked", "\n0\n", "connected to " + name + ":" + port} {
+			if !strings.Contains(output, want) {
+				t.Errorf("%q is not in:\n%s", want, output)
+			}
+		}
+	})
+}
+
+// ownName is a name of this machine's loopback that is not localhost.
+func ownName(t *testing.T) string {
+	hostname, _ := os.Hostname()
+	for _, name := range []string{hostname, "ip6-localhost", "localhost.localdomain", "localhost4"} {
+		addresses, err := net.LookupIP(name)
+		if err == nil && slices.ContainsFunc(addresses, net.IP.IsLoopback) && !strings.ContainsAny(name, "*:") {
+			return name
+		}
+	}
+	t.Skip("NOT TESTED: no name but localhost leads to the loopback of this machine")
+	return ""
 }

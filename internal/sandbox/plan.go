@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,18 +13,23 @@ import (
 // plan is everything that a stage needs to know. It travels as JSON.
 type plan struct {
 	Method   method
-	Dir      string         // the workspace, absolute, without symlinks
-	Folder   identity       // the identity of Dir when the plan was made
-	Guards   []guard        // parts of the workspace that get a mount of their own
-	Watched  []watchedPlace // places in the workspace that the command must leave as they are
-	Tools    tools          // where things are on this machine
-	Argv     []string       `json:",omitempty"`
-	Env      []string       `json:",omitempty"` // of the command, on top; of a process, all of it
-	Landlock int            // the ABI that the kernel speaks; 0 = none
-	Memory   uint64         // bytes that the whole tree may use
-	Process  bool           // a [Process], not a command
-	Online   bool           // the last stage opens the socket relay of a proxy
+	Dir      string          // the workspace, absolute, without symlinks
+	Folder   identity        // the identity of Dir when the plan was made
+	Guards   []guard         // parts of the workspace that get a mount of their own
+	Watched  []watchedFolder // folders with places that the command must leave as they are
+	Tools    tools           // where things are on this machine
+	Argv     []string        `json:",omitempty"`
+	Env      []string        `json:",omitempty"` // of the command, on top; of a process, all of it
+	Landlock int             // the ABI that the kernel speaks; 0 = none
+	Memory   uint64          // bytes that the whole tree may use
+	Process  bool            // a [Process], not a command
+	Start    string          // where that starts; empty: in Dir
+	Online   bool            // the last stage opens the socket relay of a proxy
+	Relays   []relayPlace    // where else it listens
+	View     view            // what the environment shows besides
+	Owner    int             // of the workspace, as [shown.Owner]
 
+	Files      []*os.File    `json:"-"` // those of the view: user namespaces of its owners, then the lent files
 	Proxy      Proxy         `json:"-"` // that one; no stage needs to know it
 	Lease      *lease        `json:"-"` // a descriptor of the supervisor's
 	Starts     starts        `json:"-"` // where it waits for its turn to start
@@ -86,7 +92,11 @@ func (p plan) stageEnvironment() []string {
 	if !p.Method.isolates() {
 		home = p.Dir
 	}
-	return []string{"PATH=" + searchPath, "HOME=" + home, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"}
+	path := searchPath
+	if len(p.View.Programs) > 0 {
+		path = ProgramFolder + ":" + path
+	}
+	return []string{"PATH=" + path, "HOME=" + home, "TMPDIR=/tmp", "LANG=C.UTF-8", "TERM=dumb"}
 }
 
 // identity tells a folder from another one that has taken its name.
@@ -131,6 +141,14 @@ func (all *guards) add(path string, as guardKind) {
 		}
 	}
 	all.addOne(path, as)
+}
+
+// addIn guards a path in a folder of the system that commands may write.
+func (all *guards) addIn(folder, path string, as guardKind) {
+	for _, parent := range parents(path) {
+		all.addOne(filepath.Join(folder, parent), pinned)
+	}
+	all.addOne(filepath.Join(folder, path), as)
 }
 
 func (all *guards) addOne(path string, as guardKind) {

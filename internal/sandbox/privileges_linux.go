@@ -9,7 +9,7 @@ import (
 
 // watchdogCaps are the capabilities that build the isolation. An ordinary user keeps his id inside, and would lose them at
 // the exec of the stage if they were not ambient.
-var watchdogCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP}
+var watchdogCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_BIND_SERVICE}
 
 // privileged reports whether namespaces can be made without a user namespace: root, unless in a container that is not
 // trusted with it.

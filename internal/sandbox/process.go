@@ -13,6 +13,18 @@ type Process struct {
 	Argv []string // Argv[0] is an absolute path
 	Dir  string   // absolute; where it starts
 	Env  []string // all of its environment, NAME=value; nothing of the server's is added. Of two values, the later counts
+
+	// Environment isolates the process; the zero value does not. A process on the host is not isolated either.
+	Environment domain.Environment
+	Hosts       []string // public hosts that an isolated process may connect to, beside the networks of its environment
+
+	// Home is an absolute folder that an isolated process finds at [ProcessHome], and may write. Empty: it has none.
+	Home string
+	// Start is the folder inside in which an isolated process starts; empty: Dir.
+	Start string
+	// Serve takes connections of an isolated process to these places, NAME:PORT, which lead nowhere else. The names end in ".signoff".
+	// A process that is served finds this binary as [OwnProgram].
+	Serve map[string]func(io.ReadWriteCloser)
 }
 
 func unavailable(err error) error {

@@ -19,12 +19,28 @@ func (p plan) startProcess(ctx context.Context) (*Child, error) {
 	}
 	var pipes pipes
 	in, out, errs := pipes.toChild(), pipes.fromChild(), pipes.fromChild()
-	r, err := p.start(&pipes, out, in, errs)
+	further := []pipe{in, errs}
+	if p.Online {
+		further = append(further, pipes.relaySocket())
+	}
+	for _, one := range []pipe{in, out, errs} {
+		if err := p.View.belong(one.theirs); err != nil {
+			pipes.err = err
+		}
+	}
+	r, err := p.start(&pipes, out, further...)
 	if err != nil {
 		started()
 		return nil, unavailable(err)
 	}
 	go r.awaitStart(started)
+	if p.Online {
+		p.Proxy.Start(further[2].ours)
+		go func() {
+			<-r.exited
+			p.Proxy.Close()
+		}()
+	}
 	stdout, stderr := &stream{pipe: out.ours}, &stream{pipe: errs.ours}
 	c := &Child{
 		Stdin: in.ours, Stdout: stdout, Stderr: stderr, control: r.control,

@@ -13,32 +13,45 @@ import (
 	"syscall"
 )
 
-// quarantine moves away the files that the command has left in watched places, and returns a note for each. The supervisor
+// quarantine moves away the files that the command has left in watched places of the folders that it could write, and returns a note for each. The supervisor
 // does it last, when nothing of the command lives, also when the server is dead.
 func (p plan) quarantine() []string {
 	if !p.Method.isolates() {
 		return nil
 	}
-	here, err := identify(p.Dir)
-	if err != nil || here != p.Folder {
-		return nil // nothing that the command could have left anything in
-	}
-	folder, err := os.OpenRoot(p.Dir) // another command may work here right now, and make links that lead out
-	if err != nil {
-		return []string{"the working directory cannot be looked through any more: " + err.Error()}
-	}
-	defer folder.Close()
-	b := quarantine{folder}
 	var all []string
 	for _, one := range p.Watched {
-		if done := b.check(one); done != "" {
+		for _, note := range one.quarantine() {
+			if one.Mount {
+				note = "in " + one.Path + ", " + note
+			}
+			all = append(all, note)
+		}
+	}
+	return all
+}
+
+func (w watchedFolder) quarantine() []string {
+	here, err := identify(w.Path)
+	if err != nil || here != w.Folder {
+		return nil // nothing that the command could have left anything in
+	}
+	folder, err := os.OpenRoot(w.Path) // another command may work here right now, and make links that lead out
+	if err != nil {
+		return []string{"the folder cannot be looked through any more: " + err.Error()}
+	}
+	defer folder.Close()
+	q := quarantine{folder}
+	var all []string
+	for _, one := range w.Places {
+		if done := q.check(one); done != "" {
 			all = append(all, done)
 		}
 	}
 	return all
 }
 
-// quarantine checks the watched places of one workspace.
+// quarantine checks the watched places of one folder.
 type quarantine struct{ folder *os.Root }
 
 func (q quarantine) check(one watchedPlace) string {

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 const (
 	tmpSize = 1 << 30
 	shmSize = 256 << 20
+
+	rootSize = 1 << 20
 )
 
 // Mounts of the system carry no privileges and no devices.
@@ -25,6 +28,9 @@ const (
 
 // devices are the devices that programs expect in /dev.
 var devices = []string{"null", "zero", "full", "random", "urandom", "tty"}
+
+// deviceLinks are those of /dev.
+var deviceLinks = map[string]string{"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
 
 // Of /proc, the first can be written by uid 0 even without capabilities, which reaches the host: core_pattern names a
 // program that the kernel runs as root. The second tells of the host's memory and keys.
@@ -54,14 +60,24 @@ func (p plan) buildRoot() error {
 	unix.Umask(0)
 	defer unix.Umask(0o022)
 	r := &root{}
-	system := r.copySystem()
-	workspace := r.copyMount(p.Dir, p.Dir, writableMount)
+	system := r.copySystem(p.View)
+	var places []mountCopy
+	for _, one := range append(p.View.Shown, shown{Path: p.Dir, Write: true, Owner: p.Owner}) {
+		places = append(places, r.copyShown(p, one))
+	}
+	if len(p.View.Programs) > 0 {
+		binary, err := os.Readlink(self) // a mount of another namespace, by which it was started, cannot be copied
+		r.fail("finding this binary", err)
+		for _, name := range p.View.Programs {
+			places = append(places, r.copyMount(binary, ProgramFolder+"/"+name, readOnlyMount))
+		}
+	}
 	var copies []mountCopy
 	for _, name := range devices {
 		copies = append(copies, r.copyMount("/dev/"+name, "/dev/"+name, deviceMount))
 	}
 
-	r.tmpfs("", "mode=0755,size=1m")
+	r.tmpfs("", fmt.Sprintf("mode=0755,size=%d", rootSize+len(p.View.Copied)*maxLent))
 	for _, one := range system {
 		r.attach(one)
 	}
@@ -69,7 +85,10 @@ func (p plan) buildRoot() error {
 	r.dev(copies)
 	r.proc(p.maxThreads())
 	r.tmpfs("/tmp", fmt.Sprintf("mode=1777,size=%d", tmpSize))
-	r.attach(workspace)
+	for _, one := range places {
+		r.attach(one)
+	}
+	r.copies(p) // after a view that shows all of /etc
 	r.guard(p.Dir, p.Guards)
 	r.seal("/dev")
 	r.moveIn()
@@ -84,14 +103,14 @@ func (r *root) fail(doing string, err error) {
 }
 
 // copySystem copies the folders and files of the system; symlinks are made anew later.
-func (r *root) copySystem() []mountCopy {
+func (r *root) copySystem(v view) []mountCopy {
 	var all []mountCopy
-	for _, folder := range systemFolders {
+	for _, folder := range v.systemPaths(systemFolders) {
 		if info, err := os.Lstat(folder); err == nil && info.IsDir() {
 			all = append(all, r.copyMount(folder, folder, readOnlyMount))
 		}
 	}
-	for _, file := range systemFiles {
+	for _, file := range v.systemPaths(systemFiles) {
 		if _, err := os.Stat(file); err == nil {
 			all = append(all, r.copyMount(file, file, readOnlyMount))
 		}
@@ -112,6 +131,42 @@ func (r *root) copyMount(source, target string, attributes uint64) mountCopy {
 	fd, err := clone(unix.AT_FDCWD, source, attributes)
 	r.fail("taking hold of "+source, err)
 	return mountCopy{fd: fd, folder: info.IsDir(), target: target}
+}
+
+// copyShown copies a file or folder that the environment shows.
+func (r *root) copyShown(p plan, one shown) mountCopy {
+	attributes := uint64(readOnlyMount)
+	if one.Write {
+		attributes = writableMount
+	}
+	made := r.copyMount(one.Path, one.target(), attributes)
+	r.mapOwner(p, made, one.Owner)
+	return made
+}
+
+// mapOwner has the owner of a mount appear as the command's user.
+func (r *root) mapOwner(p plan, tree mountCopy, owner int) {
+	if r.err == nil && owner > 0 {
+		r.fail("mapping the owner of "+tree.target, mapOwner(tree.fd, p.ownerFD(owner)))
+	}
+}
+
+// copies puts files where the command finds them. A copy can be read whoever owns the file; everything that
+// runs inside belongs to the one command.
+func (r *root) copies(p plan) {
+	for i, one := range p.View.Copied {
+		if r.err != nil {
+			return
+		}
+		made := filepath.Join(lentFolder, filepath.Base(one.Target))
+		content, err := io.ReadAll(os.NewFile(uintptr(p.copiedFD(i)), one.Target))
+		r.fail("reading the content of "+one.Target, err)
+		r.fail("making "+lentFolder, os.MkdirAll(staging+lentFolder, 0o755))
+		r.fail("writing "+one.Target, os.WriteFile(staging+made, content, 0o444)) //nolint:gosec // the target is lentFolder and a base name
+		if made != one.Target {
+			r.cover(made, one.Target)
+		}
+	}
 }
 
 // clone copies a mount. Attributes hold for mounts below it, too.
@@ -186,12 +241,10 @@ func (r *root) dev(devices []mountCopy) {
 	for _, device := range devices {
 		r.attach(device)
 	}
-	for name, to := range map[string]string{
-		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
-		"ptmx": "pts/ptmx",
-	} {
+	for name, to := range deviceLinks {
 		r.link(to, "/dev/"+name)
 	}
+	r.link("pts/ptmx", "/dev/ptmx")
 	r.tmpfs("/dev/shm", fmt.Sprintf("mode=1777,size=%d", shmSize))
 	if r.err == nil {
 		r.fail("making /dev/pts", os.Mkdir(staging+"/dev/pts", 0o755))

@@ -99,6 +99,11 @@ func (p plan) run(ctx context.Context, timeout time.Duration, output io.Writer) 
 func (p plan) begin(output io.Writer) (*job, error) {
 	var pipes pipes
 	out := pipes.fromChild()
+	if err := p.View.belong(out.theirs); err != nil {
+		pipes.closeTheirs()
+		pipes.closeOurs()
+		return nil, err
+	}
 	var relay []pipe
 	if p.Online {
 		relay = append(relay, pipes.relaySocket())
@@ -171,6 +176,7 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 	for _, one := range further {
 		supervisor.ExtraFiles = append(supervisor.ExtraFiles, one.theirs)
 	}
+	supervisor.ExtraFiles = append(supervisor.ExtraFiles, p.Files...)
 	failpoint.Hit(failpoint.BeforeSpawn)
 	if err := supervisor.Start(); err != nil {
 		pipes.closeOurs()

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -41,17 +42,46 @@ type Config struct {
 	// names commands to run, so a command that could write it would run outside after the next start.
 	ReadOnly []string
 
-	// Network makes the proxy for a command's connections to the granted hosts, or returns the mistake in them. If it is nil, a
-	// command with hosts is refused.
-	Network func(hosts []string) (Proxy, error)
+	// Covered files and folders are in no environment, outside of the workspace: the server's configuration, say.
+	Covered []string
+
+	// Lookup reads the server's own environment, of which commands on the host are given the variables that the operator names. nil: none.
+	Lookup func(variable string) (value string, set bool)
+
+	// Lend is given the content of each file that an environment lends, before a command or process gets it: its values have to be masked. An error
+	// refuses the command. nil: nobody masks them.
+	Lend func(path string, content []byte) error
+
+	// Network makes the proxy for a command's connections to the granted hosts and networks, or returns the mistake in them. If it is
+	// nil, a command with hosts is refused.
+	Network func(Access) (Proxy, error)
 
 	links []string // those of ReadOnly that were links when the sandbox was made
+}
+
+// Access is what a command reaches of the network.
+type Access struct {
+	Hosts    []string         // public ones
+	Networks []domain.Network // private ones
+
+	// Processes is the relay at which the proxy sends the list of the host's processes, as JSON of []HostProcess; empty: it does not.
+	Processes string
+
+	// Lasting says that this is for a process, which lives for hours. Its connections may be silent for longer than those of a command, and its
+	// named hosts have an address of their own inside: older versions of Node know no proxy.
+	Lasting bool
+
+	// Serve takes the connections to its relays, in place of a connection elsewhere.
+	Serve map[string]func(io.ReadWriteCloser)
 }
 
 // Proxy carries the connections of one command; package proxy implements it. This package does not import that one: it runs
 // the stages of a command, too, and with net and net/http each stage would take four times as long to begin.
 type Proxy interface {
-	// Start takes connections from the listening socket that arrives over relay, until Close. It closes relay.
+	// Relays are hosts with their ports, host:port, that have an address of their own inside, for programs that know no proxy.
+	Relays() []string
+	// Start takes connections until Close. The listening sockets arrive over relay: the proxy's own, and then one for each of Relays.
+	// It closes relay.
 	Start(relay *os.File)
 	// Close ends all connections. When it returns, nothing of the proxy runs.
 	Close()
@@ -70,6 +100,7 @@ type Sandbox struct {
 	lease     *lease
 	starts    starts
 	reports   []Probe
+	keys      keySearch // below what environments show
 
 	startLimit time.Duration // 0 = [startLimit]
 	spawned    func(pid int) // nil, but in tests: a supervisor is there and has no order yet

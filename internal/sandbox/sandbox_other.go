@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"time"
 
 	"signoff/internal/domain"
@@ -38,3 +39,17 @@ func (p plan) run(context.Context, time.Duration, io.Writer) (domain.CommandResu
 }
 
 func (p plan) startProcess(context.Context) (*Child, error) { return nil, unavailable(errNotLinux) }
+
+// The parts of a view are those of Linux. Nothing comes as far as them, because nothing here isolates a command.
+
+func (v *view) settle(string, domain.Environment) (int, error) { return 0, errNotLinux }
+
+func (v *view) openFiles(map[string][]byte, []relayPlace) ([]*os.File, error) {
+	return nil, errNotLinux
+}
+
+func placesOf([]string) ([]relayPlace, error) { return nil, errNotLinux }
+
+func mountsOfMachine() (mounts, error) { return nil, errNotLinux }
+
+func hostAccount(domain.Environment) (*account, error) { return nil, errNotLinux }

@@ -12,7 +12,7 @@ import (
 func TestNothingWorksMeansRefused(t *testing.T) {
 	s := &Sandbox{kind: KindNone}
 	_, err := s.Run(t.Context(), domain.Command{Argv: []string{"true"}, Dir: t.TempDir()}, io.Discard)
-	if domain.CodeOf(err) != domain.CodeSandboxUnavailable || !strings.Contains(err.Error(), "SIGNOFF_SANDBOX=off") {
+	if domain.CodeOf(err) != domain.CodeSandboxUnavailable || !strings.Contains(err.Error(), "isolation: none") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -48,7 +48,7 @@ func TestNew(t *testing.T) {
 func TestGuards(t *testing.T) {
 	dir := t.TempDir()
 	s := &Sandbox{config: Config{Hidden: []string{dir, "/", dir + "/missing"}, ReadOnly: []string{dir + "-twin"}}}
-	none, err := s.guards(dir, nil)
+	none, _, err := s.guards(dir, domain.Command{})
 	if err != nil || len(none) > 0 {
 		t.Errorf("%v, %v", none, err)
 	}

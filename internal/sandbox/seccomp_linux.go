@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -24,7 +25,8 @@ var forbidden = []uint32{
 	unix.SYS_CLOCK_SETTIME, unix.SYS_SYSLOG, unix.SYS_OPEN_BY_HANDLE_AT,
 	// The isolation itself.
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_SETNS, unix.SYS_UNSHARE, unix.SYS_CHROOT,
-	unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+	unix.SYS_OPEN_TREE, unix.SYS_OPEN_TREE_ATTR, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_FSCONFIG,
+	unix.SYS_MOUNT_SETATTR,
 }
 
 // unreadable system calls take in memory what others take as arguments, where no filter sees it. They do as if the kernel
@@ -50,7 +52,7 @@ const (
 )
 
 // families of sockets that may be made. A network namespace holds back the internet families; it does not hold back
-// AF_VSOCK, which reaches the host of a virtual machine.
+// AF_VSOCK, which reaches the host of a virtual machine. The first one is left out where a command sees sockets of the machine.
 var families = []uint32{unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // Offsets in struct seccomp_data. The arguments are 64 bits wide; on the little-endian machines that we know, the low
@@ -70,12 +72,16 @@ var architectures = map[string]uint32{
 	"loong64": unix.AUDIT_ARCH_LOONGARCH64,
 }
 
-func filterSystemCalls() error {
+func (p plan) filterSystemCalls() error {
 	architecture, known := architectures[runtime.GOARCH]
 	if !known {
 		return fmt.Errorf("no filter for %s", runtime.GOARCH)
 	}
-	filter := systemCallFilter(architecture)
+	allowed := families
+	if p.View.Private {
+		allowed = families[1:]
+	}
+	filter := systemCallFilter(architecture, allowed)
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
@@ -87,7 +93,7 @@ func filterSystemCalls() error {
 
 // systemCallFilter is a classic BPF program: load a word, compare, answer. Each rule is complete in itself, so that no
 // jump reaches further than its own end.
-func systemCallFilter(architecture uint32) []unix.SockFilter {
+func systemCallFilter(architecture uint32, families []uint32) []unix.SockFilter {
 	noSuchCall, notPermitted := deny(unix.ENOSYS), deny(unix.EPERM)
 	f := []unix.SockFilter{
 		load(offsetArchitecture), skipIf(unix.BPF_JEQ, architecture, 1), noSuchCall, // 32-bit calls have other numbers
@@ -106,11 +112,25 @@ func systemCallFilter(architecture uint32) []unix.SockFilter {
 		skipUnless(unix.BPF_JEQ, unix.SYS_CLONE, 4),
 		load(offsetArgument0), skipUnless(unix.BPF_JSET, unix.CLONE_NEWUSER, 1), notPermitted, allow(),
 	)
+	if !slices.Contains(families, unix.AF_UNIX) {
+		f = append(f, connectedPairs(notPermitted)...)
+	}
 	f = append(f, skipIf(unix.BPF_JEQ, unix.SYS_SOCKET, 1), allow(), load(offsetArgument0))
 	for _, family := range families {
 		f = append(f, skipUnless(unix.BPF_JEQ, family, 1), allow())
 	}
 	return append(f, deny(unix.EAFNOSUPPORT))
+}
+
+// connectedPairs allows pairs of sockets that stay connected to each other. One of datagrams can be connected anew, or send without
+// that, to any local socket that has a path.
+func connectedPairs(notPermitted unix.SockFilter) []unix.SockFilter {
+	const kindOfSocket = 0xf // the rest are flags
+	return []unix.SockFilter{
+		skipUnless(unix.BPF_JEQ, unix.SYS_SOCKETPAIR, 6),
+		load(offsetArgument0 + argumentSize), {Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: kindOfSocket},
+		skipIf(unix.BPF_JEQ, unix.SOCK_STREAM, 2), skipIf(unix.BPF_JEQ, unix.SOCK_SEQPACKET, 1), notPermitted, allow(),
+	}
 }
 
 // filter answers the call, or is skipped by all others.

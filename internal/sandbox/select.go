@@ -107,6 +107,9 @@ func (s *Sandbox) settlePaths() (err error) {
 	if s.config.Hidden, err = settled(s.config.Hidden); err != nil {
 		return err
 	}
+	if s.config.Covered, err = settled(s.config.Covered); err != nil {
+		return err
+	}
 	s.config.ReadOnly, err = settled(s.config.ReadOnly)
 	return err
 }

@@ -27,20 +27,46 @@ const (
 	superviseArg = "__supervise"
 	watchdogArg  = "__watchdog"
 	confineArg   = "__confine"
+	holdArg      = "__hold" // no stage: a process that keeps a user namespace until its input ends
 )
 
 const (
 	handedLease  = 3 // in the supervisor only
 	handedInput  = 4 // of a process, in the supervisor
 	handedErrors = 5
-	handedRelay  = 4 // of a command with network, in the supervisor
 
 	binaryFD      = 3 // where bubblewrap finds this binary, which does not exist inside
 	environmentFD = 4 // a pipe; confine reads it to its end
 	inputFD       = 5 // of a process
 	errorsFD      = 6
-	relayFD       = 5 // of a command with network: a socket over which its listener is sent to the server
 )
+
+// What comes after those depends on the plan: the streams of a process, the relay socket of what has network, over which its listening
+// sockets are sent to the server, and the files of its view.
+
+// relayFD is the relay socket in the stages, and handedRelay in the supervisor.
+func (p plan) relayFD() int { return p.behindStreams(inputFD) }
+
+func (p plan) handedRelay() int { return p.behindStreams(handedInput) }
+
+func (p plan) behindStreams(first int) int {
+	if p.Process {
+		return first + 2
+	}
+	return first
+}
+
+// firstFile is the first file of the view in the stages, and handedFile in the supervisor.
+func (p plan) firstFile() int { return p.behindRelay(p.relayFD()) }
+
+func (p plan) handedFile() int { return p.behindRelay(p.handedRelay()) }
+
+func (p plan) behindRelay(relay int) int {
+	if p.Online {
+		return relay + 1
+	}
+	return relay
+}
 
 // ready is written by confine, as trouble, when the command is isolated and only the exec is left. Without it, an exit code is
 // not the command's.

@@ -5,11 +5,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"signoff/internal/domain"
 )
 
-// Start starts process without isolation, whatever the kind of the sandbox, and returns when the program runs. A program
+// Start starts process, and returns when the program runs. It is isolated only in an environment, whatever the kind of the sandbox. A program
 // that cannot be run is a [domain.CodeAgentUnavailable] that names it and says why.
 //
 // The end of ctx ends the starting, and nothing later: from then on, the child lives until its own exit or Kill. When
@@ -22,6 +23,7 @@ func (s *Sandbox) Start(ctx context.Context, process Process) (*Child, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer closeFiles(plan.Files)
 	return plan.startProcess(ctx)
 }
 
@@ -49,8 +51,25 @@ func (s *Sandbox) planProcess(process Process) (plan, error) {
 	if !info.IsDir() {
 		return plan{}, domain.Errorf(domain.CodeAgentUnavailable, "The agent cannot start in %s: not a folder.", process.Dir)
 	}
+	if process.Environment.Isolated() {
+		return s.planIsolated(process)
+	}
+	if process.Environment.View == domain.ViewHost {
+		return s.planOnHost(process)
+	}
 	return plan{
 		Method: s.processes, Dir: process.Dir, Argv: process.Argv, Env: process.Env, Process: true, Lease: s.lease,
 		Starts: s.starts,
 	}, nil
+}
+
+// planIsolated plans a process that is isolated as a command is. The limits of commands do not hold for it: it lives for hours.
+func (s *Sandbox) planIsolated(process Process) (plan, error) {
+	p, err := s.planWith(domain.Command{Argv: process.Argv, Dir: process.Dir, Hosts: process.Hosts, Environment: process.Environment}, process)
+	if err != nil {
+		return plan{}, err
+	}
+	p.Process, p.Start, p.Folder, p.Watched = true, process.Start, identity{}, nil
+	p.Env = slices.Concat(p.stageEnvironment(), process.Env, p.View.variables()) // nothing names another file than the one that is lent
+	return p, nil
 }

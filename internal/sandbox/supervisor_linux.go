@@ -148,12 +148,12 @@ func (s *supervisor) noteTrouble(text string, more bool) {
 	switch {
 	case !more:
 		s.trouble = nil
-		if s.plan.Process && s.isolated && s.problem == "" {
+		if s.plan.Process && s.isolated && s.problem == "" && !s.reached {
 			s.noteBegun()
 		}
 	case text == ready:
 		s.isolated = true
-		if !s.plan.Process {
+		if !s.plan.Process || s.plan.Method == byBubblewrap { // bubblewrap keeps the pipe open for as long as its process lives
 			s.noteBegun()
 		}
 	default:
@@ -241,13 +241,18 @@ func (s *supervisor) launch() error {
 	}
 	defer binary.Close()
 	files := []uintptr{life.theirs.Fd(), 1, trouble.theirs.Fd(), binary.Fd(), environment.theirs.Fd()}
-	switch {
-	case s.plan.Process:
+	if s.plan.Process {
 		files = append(files, handedInput, handedErrors)
 		defer releaseStreams()
-	case s.plan.Online:
-		files = append(files, handedRelay)
-		defer unix.Close(handedRelay)
+	}
+	if s.plan.Online {
+		files = append(files, uintptr(s.plan.handedRelay()))
+		defer unix.Close(s.plan.handedRelay())
+	}
+	for i := range s.plan.View.files() { // the same order in each stage, after the relay
+		handed := s.plan.handedFile() + i
+		files = append(files, uintptr(handed))
+		defer unix.Close(handed)
 	}
 	s.life = life.ours
 	if s.child, err = s.plan.fork(files); err != nil {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -68,7 +70,7 @@ func (p plan) isolate() error {
 		return fmt.Errorf("sandbox: keeping mounts private: %w", err)
 	}
 	if p.Method != byNamespaces {
-		return errors.Join(mountProc("/proc"), limitProcesses("/proc", p.maxThreads()))
+		return errors.Join(mountProc("/proc"), limitProcesses("/proc", p.maxThreads()), p.mapInPlace())
 	}
 	if err := p.buildRoot(); err != nil {
 		return err
@@ -77,6 +79,33 @@ func (p plan) isolate() error {
 		return fmt.Errorf("sandbox: setting the host name: %w", err)
 	}
 	return loopbackUp()
+}
+
+// mapInPlace mounts folders whose owners are mapped over themselves, for bubblewrap to bind. All copies are made first: a copy of a mapped mount cannot
+// be mapped again, and the workspace may lie in a mount of the environment.
+func (p plan) mapInPlace() error {
+	places := append([]shown{{Path: p.Dir, Owner: p.Owner}}, p.View.Shown...)
+	places = slices.DeleteFunc(places, func(one shown) bool { return one.Owner == 0 })
+	slices.SortStableFunc(places, func(a, b shown) int { return strings.Compare(a.Path, b.Path) }) // outer ones first
+	places = slices.CompactFunc(places, func(a, b shown) bool { return a.Path == b.Path })
+	var trees []int
+	for _, one := range places {
+		tree, err := clone(unix.AT_FDCWD, one.Path, writableMount)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(tree)
+		if err := mapOwner(tree, p.ownerFD(one.Owner)); err != nil {
+			return fmt.Errorf("sandbox: mapping the owner of %s: %w", one.Path, err)
+		}
+		trees = append(trees, tree)
+	}
+	for i, one := range places {
+		if err := unix.MoveMount(trees[i], "", unix.AT_FDCWD, one.Path, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
+			return fmt.Errorf("sandbox: mounting %s: %w", one.Path, err)
+		}
+	}
+	return nil
 }
 
 // propagation keeps our mounts from going out. A process lives for hours, so what is mounted outside must come in: a home
@@ -119,14 +148,17 @@ func (p plan) startNext() (int, error) {
 	if !privileged() {
 		attr.Sys.AmbientCaps = watchdogCaps
 	}
-	switch {
-	case p.Process:
+	if p.Process {
 		attr.Files = append(attr.Files, inputFD, errorsFD)
-	case p.Online:
-		attr.Files = append(attr.Files, relayFD)
-		defer unix.Close(relayFD)
+	}
+	if p.Online {
+		attr.Files = append(attr.Files, uintptr(p.relayFD()))
+		defer unix.Close(p.relayFD())
 	}
 	if p.Method == byBubblewrap {
+		for i := range p.View.files() {
+			attr.Files = append(attr.Files, uintptr(p.firstFile()+i))
+		}
 		return syscall.ForkExec(p.Tools.Bubblewrap, p.bubblewrap(), attr)
 	}
 	return syscall.ForkExec(self, p.stage(confineArg), attr)

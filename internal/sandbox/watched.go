@@ -40,6 +40,30 @@ type watchedPlace struct {
 	Link string `json:",omitempty"` // the target of the link; empty: no file was there
 }
 
+// watchedFolder is one that a command may write: the workspace, or a mount of its environment.
+type watchedFolder struct {
+	Path   string
+	Folder identity // when the plan was made
+	Mount  bool     // and not the workspace
+	Places []watchedPlace
+}
+
+// watched lists the places in all folders that a command may write.
+func (s *Sandbox) watched(dir string, folder identity, v view) ([]watchedFolder, error) {
+	all := []watchedFolder{{Path: dir, Folder: folder, Places: s.config.watches(dir)}}
+	for _, one := range v.Shown {
+		if info, err := os.Stat(one.Path); !one.Write || one.Target != "" || err != nil || !info.IsDir() {
+			continue
+		}
+		folder, err := identify(one.Path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, watchedFolder{Path: one.Path, Folder: folder, Mount: true, Places: s.config.watches(one.Path)})
+	}
+	return all, nil
+}
+
 // watches lists the places that are to stay empty, or links.
 func (c Config) watches(dir string) []watchedPlace {
 	var all []watchedPlace

@@ -13,6 +13,9 @@
 //
 // A [Stream] does the same to a text that comes in pieces, [Masker.JSON] to a document, and a [Handler] to the log.
 //
+// [Credentials] reads the values out of a file that the operator lends to commands, and [Masker.Learn] adds them while the server runs: such files
+// rotate. Earlier values of a file stay known.
+//
 // A [Vault] holds secrets by name. Agents and models say the name; the process that needs the value has it in its
 // environment, and nobody else sees it.
 //
@@ -33,6 +36,9 @@
 // Shorter values are not looked for: masking every "1" of a log would hide the log, not the value. A password without
 // an address around it has no shape; `password=…` stands in too much code. A user name in an address is no secret, and
 // neither is what stands there for a password: $PGPASSWORD, {password}, %s, xxx, ***.
+//
+// A masker remembers the last sixteen versions of a file that it learned from, until the process ends. Of a lent file, values shorter than MinLength
+// are not looked for, nor what no field of a known name holds in a file that has one.
 //
 // What was cut to a length before may be missed; so mask first, and cut then. A value that lies in several strings of a
 // document, a piece in each, is not found. A private key without its END takes along what follows it, up to a letter that

@@ -23,7 +23,7 @@ func TestADumpIsReadWithinItsBudget(t *testing.T) {
 
 // Dumped is what the masker finds at i, for the tests of the package from outside.
 func (m *Masker) Dumped(text []byte, i int, end bool) (to int, cut bool) {
-	return m.dumped(text, i, end)
+	return m.known().dumped(text, i, end)
 }
 
 // DumpedPlainly reads every dump of the values at i, without the index.

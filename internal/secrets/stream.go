@@ -23,7 +23,7 @@ func (s *Stream) Write(piece string) (release string) {
 // Close returns the text that was held back. The stream may then take another text.
 func (s *Stream) Close() (rest string) {
 	rest = s.advance("", true)
-	*s = *NewStream(s.walk.masker)
+	*s = Stream{walk: walk{masker: s.walk.masker}}
 	return rest
 }
 

@@ -2,7 +2,7 @@ package secrets
 
 // walk goes once through a text that may still grow, and writes it without what it finds. Finds that overlap become one.
 type walk struct {
-	masker *Masker
+	masker *index
 	text   []byte
 	at     int // what begins before has been looked for
 

@@ -90,7 +90,7 @@ func (a *agent) introduce(change *changeSet) {
 		Mode: agent.Mode, Model: agent.Model,
 	}
 	if a.external() {
-		started.Sandbox = unconfined // an external agent runs its commands itself
+		started.Sandbox, a.environment.holdsAgent = a.agentConfinedBy(agent.Isolated), agent.Isolated // it runs its commands itself
 	}
 	if agent.Resumable {
 		a.recorder.agentSession = agent.AgentSession
@@ -98,9 +98,6 @@ func (a *agent) introduce(change *changeSet) {
 	a.fresh = agent.Continued == ""
 	change.emit(started)
 }
-
-// unconfined is the name of a sandbox without isolation.
-const unconfined = "off"
 
 // prompt lets the agent run in a goroutine of its own. The end of the turn comes through the inbox, like everything that the agent
 // says. The end of the lease reaches the agent also while the session waits for a database that does not answer.
@@ -140,7 +137,7 @@ func (a *agent) prompt() error {
 
 func (a *agent) host() *host {
 	return &host{
-		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, workspace: a.engine.workspace, sandbox: a.engine.sandbox, store: a.engine.store,
+		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, environment: a.environment, guide: a.engine.guide, sandbox: a.engine.sandbox, store: a.engine.store,
 		vault: a.engine.vault, masker: a.engine.masker, runbook: a.blocks.runbook(), policy: a.rules.policy,
 	}
 }
@@ -201,6 +198,7 @@ func (a *agent) brokeDown() bool {
 
 // close ends the agent, or its opening. It returns when the agent is gone.
 func (a *agent) close() {
+	defer a.environment.close()
 	if a.opening != nil {
 		a.open, a.opening = a.opening.stop(), nil
 	}

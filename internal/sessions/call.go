@@ -161,15 +161,6 @@ func outdated(row domain.Approval, c *call) bool {
 	return row.Status == domain.ApprovalCancelled || (row.Status == domain.ApprovalApproved && row.Call.Version != c.Version)
 }
 
-// confinedBy is the name of the sandbox that confines the call where it is a command that we run; empty otherwise. Everybody who looks at
-// the call sees it.
-func (c *call) confinedBy(sandbox Sandbox) string {
-	if c.Class == domain.ClassExecute && c.ask != nil && c.ask.ours() && !c.ask.client {
-		return sandbox.Name()
-	}
-	return ""
-}
-
 // unrepeated is the outcome of a call of unknown outcome that the agent gives up: the agent cannot know what the first run has
 // done.
 func unrepeated(p domain.ToolCallCompleted) domain.ToolCallCompleted {

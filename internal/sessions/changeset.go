@@ -90,7 +90,9 @@ func (change *changeSet) complete(c *call, done domain.ToolCallCompleted) {
 	change.emit(done)
 	call := c.ToolCall
 	call.Summary, call.Action.Command = masker.MaskString(call.Summary), masker.MaskString(call.Action.Command)
-	change.audit = append(change.audit, audit.Call(*change.recorder.execution, call, c.came, done))
+	came := c.came
+	came.Environment = change.recorder.environmentOf(c).Stamp()
+	change.audit = append(change.audit, audit.Call(*change.recorder.execution, call, came, done))
 }
 
 // retract ends an open question that nobody has answered and nobody needs answered.

@@ -14,6 +14,8 @@ type core struct {
 	execution *domain.Execution // its fields that never change; what changes is in progress
 	claim     claim
 	progress  *domain.Progress // what the log implies; only [changeSet.emit] changes it
+
+	environment *environment // what commands and file tools see of the machine
 }
 
 // external tells whether the agent is a process that keeps a history of its own.

@@ -63,7 +63,7 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 		c.came = decidedBy(row)
 	}
 	switch {
-	case c.ask.ours() && outdated(row, c):
+	case c.ask.ours() && (outdated(row, c) || row.Status == domain.ApprovalApproved && pm.changedFor(c, row)):
 		pm.judge(change, c)
 		return
 	case row.Status != domain.ApprovalApproved:

@@ -388,7 +388,7 @@ func (tr *trial) run(ctx context.Context, box *sandbox.Sandbox, kept bool) (appr
 	if err != nil {
 		return approvals.Judgement{}, err
 	}
-	policy.Isolation = box
+	policy.Isolation = sessions.IsolationIn(box, domain.Environment{})
 	judgement := policy.Judge(ctx, sessionstest.Bash("c1", tr.line), "h", time.Now())
 	if judgement.Verdict != domain.Allow {
 		return judgement, nil

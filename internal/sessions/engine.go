@@ -16,14 +16,19 @@ import (
 // Engine is what the sessions of one server share, and makes them. Its [Dispatcher] decides which executions get a session, and
 // when. Its methods may be called at once.
 type Engine struct {
-	dispatch   Dispatcher
-	store      Store
-	log        *events.Log
-	agents     map[domain.SourceType]OpenAgent
-	sandbox    Sandbox
-	workspace  *workspace.Workspace
-	vault      Vault
-	masker     *secrets.Masker
+	dispatch  Dispatcher
+	store     Store
+	log       *events.Log
+	agents    map[domain.SourceType]OpenAgent
+	sandbox   Sandbox
+	workspace *workspace.Workspace
+	vault     Vault
+	masker    *secrets.Masker
+
+	environments Environments
+	openFiles    OpenFiles
+	guide        Guide
+
 	judges     Judge
 	maxEvents  int
 	parkAfter  time.Duration
@@ -76,8 +81,10 @@ const NoSandbox = "none"
 
 // Sandbox runs the commands of tools. It keeps everything in [domain.Command.Denied] from them, or does not begin.
 type Sandbox interface {
-	approvals.Isolation
 	Name() string
+	// Reaches and Keeps are those of [approvals.Isolation], for the commands of an environment.
+	Reaches(dir string, e domain.Environment, write bool) []string
+	Keeps(ctx context.Context, dir string, e domain.Environment, denied domain.Denied) error
 	Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 }
 
@@ -97,8 +104,13 @@ type Config struct {
 	Sandbox     Sandbox
 	Workspace   *workspace.Workspace
 	Vault       Vault
-	Masker      *secrets.Masker // of what is written; nil knows only the shapes of common keys
-	Judge       Judge           // nil = approvals.Policy.Judge
+
+	Environments Environments // nil: every execution sees the workspace alone
+	OpenFiles    OpenFiles    // of environments that show more
+	Guide        Guide        // nil: models are not told what they see
+
+	Masker *secrets.Masker // of what is written; nil knows only the shapes of common keys
+	Judge  Judge           // nil = approvals.Policy.Judge
 
 	// committed is called after each commit of a session, in its goroutine; for tests.
 	committed func(id domain.ExecutionID, seq int64, progress *domain.Progress)
@@ -109,7 +121,7 @@ type Config struct {
 // NewEngine returns an engine whose sessions report to a dispatcher.
 func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *Engine {
 	e := &Engine{
-		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault,
+		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, environments: config.Environments, openFiles: config.OpenFiles, guide: config.Guide,
 		masker: config.Masker, judges: config.Judge, maxEvents: config.MaxEvents, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
 		commands: newCommandQueue(config.MaxCommands), draining: dispatch.Draining(),
 		committed: config.committed, wallClock: config.wallClock,
@@ -146,6 +158,11 @@ func (e *Engine) open(ctx context.Context, opening domain.Opening) (domain.Agent
 	open, known := e.agents[source]
 	if !known {
 		return nil, domain.Errorf(domain.CodeInvalid, "This server has no agents of type %s.", source)
+	}
+	if source == domain.SourceACP { // its process would work in the folder, whatever its calls are answered
+		if err := e.misplaced(opening.Execution.Request); err != nil {
+			return nil, err
+		}
 	}
 	return open(ctx, opening)
 }

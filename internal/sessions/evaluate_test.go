@@ -211,7 +211,7 @@ func TestADryRunSaysWhatHappens(t *testing.T) {
 			}
 			w := newWorld(t, s, tries(registry, calls), func(c *dispatch.Config) { c.Sandbox = sandbox })
 			service := approvals.NewService(s, w.log, registry)
-			service.IsolateCommands(sandbox)
+			service.IsolateCommands(func(e domain.Environment) approvals.Isolation { return sessions.IsolationIn(sandbox, e) })
 			if sandbox.Kind == sessions.NoSandbox {
 				service.RefuseCommands()
 			}
@@ -240,7 +240,9 @@ func TestLinksAreFollowed(t *testing.T) {
 	dir := linked(t)
 	registry := realTools{tools.NewRegistry(tools.Bash{}, tools.Write{})}
 	service := approvals.NewService(storetest.SQLite(t), nil, registry)
-	service.IsolateCommands(sessionstest.Sandbox{Kind: "bubblewrap"})
+	service.IsolateCommands(func(e domain.Environment) approvals.Isolation {
+		return sessions.IsolationIn(sessionstest.Sandbox{Kind: "bubblewrap"}, e)
+	})
 	for name, want := range map[string]domain.Verdict{
 		"secret/n": domain.Deny, "sl/n": domain.Deny, "file": domain.Deny, "docs/chain/n": domain.Deny, "docs/chain/new/n": domain.Deny, "absolute/n": domain.Deny,
 		"out/in/n": domain.Deny, "src/n": domain.Allow, "docs/way/n": domain.Allow, "round/n": domain.Allow, "out/n": domain.Allow, "loop/n": domain.Allow,

@@ -643,3 +643,61 @@ func TestApprovalsTellWhatConfines(t *testing.T) {
 		}
 	})
 }
+
+// oneEnvironment is a catalog of one.
+type oneEnvironment struct{ domain.Environment }
+
+func (oneEnvironment) Directories(domain.EnvironmentChoice) []string { return []string{"/"} }
+
+func (e oneEnvironment) Choose(domain.EnvironmentChoice) (domain.Environment, error) {
+	return e.Environment, nil
+}
+
+// The calls of an agent that runs in the environment of its execution carry it, and are hashed with it. Those of an agent outside of any carry none: its
+// environment holds for the commands that Signoff runs for it alone. A rule for the request holds for both.
+func TestTheEnvironmentOfAnAgentsCalls(t *testing.T) {
+	machine := domain.Environment{Name: "machine", View: domain.ViewMachine}
+	hashes := map[string]bool{}
+	for name, isolated := range map[string]bool{"isolated": true, "outside": false} {
+		t.Run(name, func(t *testing.T) {
+			external := &sessionstest.External{Opened: make(chan domain.Opening, 20), Script: func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				call := sessionstest.Bash("c1", "ls")
+				call.Version = ""
+				_, err := t.Host.Ask(ctx, domain.Question{Kind: domain.ApprovalAgentPermission, Call: call, Options: json.RawMessage(options), Isolated: isolated})
+				return domain.StopEndTurn, err
+			}}
+			w := newWorld(t, storetest.SQLite(t), nil, externally(external), func(c *dispatch.Config) {
+				c.Environments, c.Sandbox = oneEnvironment{machine}, sessionstest.Sandbox{Kind: "bubblewrap"}
+			})
+			id := w.start(outside, func(r *domain.Request) {
+				r.Environment = domain.EnvironmentChoice{Name: machine.Name, Digest: machine.Digest()}
+			})
+			approval := w.approvals(id, 1)[0]
+			switch {
+			case !isolated && (approval.Environment != nil || approval.Isolation == nil || approval.Isolation.Name != domain.IsolationNone):
+				t.Errorf("a person is shown %+v %+v", approval.Environment, approval.Isolation)
+			case isolated && (approval.Environment == nil || approval.Environment.Name != "machine" || approval.Environment.Digest != machine.Digest() ||
+				approval.Isolation == nil || approval.Isolation.Name == domain.IsolationNone):
+				t.Errorf("a person is shown %+v %+v", approval.Environment, approval.Isolation)
+			}
+			hashes[approval.ArgumentsHash] = true
+			w.decide(approval)
+			w.ended(id)
+		})
+	}
+	if len(hashes) != 2 {
+		t.Error("the hash does not tell them apart")
+	}
+}
+
+// A request that forbids something forbids it to an agent outside of any environment, too.
+func TestRulesOfTheRequestHoldOutside(t *testing.T) {
+	w, _ := abroad(t, storetest.SQLite(t), asking)
+	id := w.start(outside, func(r *domain.Request) {
+		r.Environment = domain.EnvironmentChoice{Name: "workspace", Digest: "d"}
+		r.Rules = []domain.RequestRule{{Effect: domain.Deny, Matcher: domain.Matcher{Command: "ls *"}}}
+	})
+	if end := w.ended(id); end.Output.Text != "denied no" {
+		t.Errorf("the agent was told %q", end.Output.Text)
+	}
+}

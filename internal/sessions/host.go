@@ -17,7 +17,6 @@ import (
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
 	"signoff/internal/store"
-	"signoff/internal/workspace"
 )
 
 // host is what the session offers its agent. It runs in the agent's goroutines, and of the session it uses only the inbox.
@@ -28,11 +27,13 @@ type host struct {
 	epoch     int64             // of the driver that has opened the agent
 	policy    approvals.Policy  // without rules: they are read for each command
 	lease     func() error      // nil as long as this server may write
-	workspace *workspace.Workspace
 	sandbox   Sandbox
 	store     Store
 	vault     Vault
 	masker    *secrets.Masker
+
+	environment *environment
+	guide       Guide
 }
 
 var _ domain.Host = (*host)(nil)
@@ -105,25 +106,65 @@ func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	}
 }
 
-func (h *host) OpenFile(_ context.Context, path string) (fs.File, error) {
-	return h.workspace.Open(h.execution.Request.WorkingDirectory, path)
+func (h *host) Environment() domain.Environment { return h.environment.Environment }
+
+func (h *host) Surroundings(ctx context.Context) string {
+	if h.guide == nil || h.environment.Name == "" {
+		return ""
+	}
+	return h.guide.Describe(ctx, h.environment.Environment, h.environment.directory, h.environment.err)
 }
 
-func (h *host) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
-	return h.workspace.List(h.execution.Request.WorkingDirectory, path)
+// explained says of a path that the environment does not show which one does. What the reason is for the file system, nobody learns from it.
+func (h *host) explained(path string, write bool, err error) error {
+	code := domain.CodeOf(err)
+	if err == nil || h.guide == nil || h.environment.Name == "" || code != domain.CodeToolFailed && code != domain.CodePathOutsideWorkspace {
+		return err
+	}
+	if why := h.guide.Path(h.environment.Environment, h.environment.directory, path, write); why != "" {
+		return domain.Errorf(code, "%s", why).With(err)
+	}
+	return err
+}
+
+func (h *host) OpenFile(ctx context.Context, path string) (fs.File, error) {
+	files, err := h.environment.access(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file, err := files.Open(ctx, path)
+	return file, h.explained(path, false, err)
+}
+
+func (h *host) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
+	files, err := h.environment.access(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := files.List(ctx, path)
+	return entries, h.explained(path, false, err)
 }
 
 // WriteFiles writes nothing after the end of the turn or of the lease, also if this process stood still meanwhile: by then another
 // server may have reported the call as one of unknown outcome.
 func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
+	files, err := h.environment.access(ctx)
+	if err != nil {
+		return err
+	}
 	failpoint.Hit(failpoint.BeforeFileChange)
-	err := h.workspace.Change(h.execution.Request.WorkingDirectory, changes, func() error {
+	err = files.Change(ctx, changes, func() error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		return h.lease()
 	})
 	failpoint.Hit(failpoint.AfterFileChange)
+	for _, change := range changes {
+		if explained := h.explained(change.Path, true, err); explained != err { //nolint:errorlint // the same, or another
+			return explained
+		}
+	}
 	return err
 }
 
@@ -131,6 +172,10 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 	if command.Dir == "" {
 		command.Dir = h.execution.Request.WorkingDirectory
 	}
+	if h.environment.err != nil {
+		return domain.CommandResult{}, h.environment.err
+	}
+	command.Environment = h.environment.Environment
 	if len(command.Secrets) > 0 { // only here: no tool and no model ever holds a value
 		values, err := h.vault.Environment(command.Secrets)
 		if err != nil {
@@ -143,27 +188,44 @@ func (h *host) Run(ctx context.Context, command domain.Command, output io.Writer
 		return domain.CommandResult{}, err
 	}
 	command.Denied = denied
-	masked := &maskedOutput{to: output, stream: secrets.NewStream(h.masker)}
+	return h.run(ctx, command, output)
+}
+
+// run shows what the command prints without secrets, and notes what it was refused.
+func (h *host) run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
+	var reader OutputReader
+	if h.guide != nil && command.Environment.View != "" {
+		reader = h.guide.Reader(command.Environment, command.Dir, command.Hosts)
+		output = io.MultiWriter(output, reader)
+	}
+	masked := &maskedOutput{to: output, masker: h.masker}
 	failpoint.Hit(failpoint.BeforeToolRun)
 	result, err := h.sandbox.Run(ctx, command, masked)
 	failpoint.Hit(failpoint.AfterToolRun)
 	masked.close()
+	if reader != nil {
+		result.Notes = reader.Notes()
+	}
 	return result, err
 }
 
 // maskedOutput masks the output of a command before its tool gets it. A tool cuts a long output, and a masker does not find half a
 // value.
 type maskedOutput struct {
-	to io.Writer
+	to     io.Writer
+	masker *secrets.Masker
 
 	mu     sync.Mutex
-	stream *secrets.Stream
+	stream *secrets.Stream // made with the first output: by then the masker knows the files that are lent to the command
 }
 
 // Write implements io.Writer.
 func (m *maskedOutput) Write(p []byte) (int, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.stream == nil {
+		m.stream = secrets.NewStream(m.masker)
+	}
 	if shown := m.stream.Write(string(p)); shown != "" {
 		if _, err := io.WriteString(m.to, shown); err != nil {
 			return 0, err
@@ -176,6 +238,9 @@ func (m *maskedOutput) Write(p []byte) (int, error) {
 func (m *maskedOutput) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.stream == nil {
+		return
+	}
 	if rest := m.stream.Close(); rest != "" {
 		_, _ = io.WriteString(m.to, rest) // the tool has its result already
 	}
@@ -192,7 +257,7 @@ func (h *host) denied(ctx context.Context, command domain.Command) ([]domain.Den
 			"Nothing of it has run; it may be tried again.").With(err)
 	}
 	policy := h.policy
-	policy.Rules, policy.Isolation = rules, h.sandbox
+	policy.Rules, policy.Environment, policy.Isolation = rules, h.environment.now(), IsolationIn(h.sandbox, command.Environment)
 	return policy.Denied(ctx, command, time.Now())
 }
 

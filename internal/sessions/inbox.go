@@ -75,6 +75,11 @@ type reply struct {
 // ours tells whether the call is one of our own tools.
 func (a *ask) ours() bool { return a.Kind == domain.ApprovalToolCall }
 
+// outside reports whether an external agent asks that runs the call itself, in no environment.
+func (a *ask) outside() bool {
+	return a != nil && a.Kind == domain.ApprovalAgentPermission && !a.Isolated
+}
+
 // turnResult is how Prompt returned.
 type turnResult struct {
 	stop domain.StopReason

@@ -85,6 +85,9 @@ func (p *parking) onlyWaits() bool {
 	if !waits || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
 		return false
 	}
+	if p.calls.any(func(c *call) bool { return c.approval != nil && p.changedFor(c, *c.approval) }) {
+		return false // the agent asks again, and the person is shown the present environment
+	}
 	return !p.wakesSoon() && !p.calls.any(func(c *call) bool { return !c.waits() && c.generation() == 0 })
 }
 

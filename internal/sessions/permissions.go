@@ -64,9 +64,21 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	} else { // an external agent often says only now what the call does, and a person has to see that
 		c.ToolCall = a.Call
 	}
+	if err := pm.environment.err; err != nil && pm.environment.concerns(c) { // nobody is asked about what cannot run, and no answer starts it
+		delete(pm.decided, c.ID)
+		if c.approval != nil {
+			change.retract(*c.approval)
+		}
+		pm.refuse(change, c, domain.OutcomeFailed, domain.FailureOf(err))
+		return
+	}
 	row, decided := pm.decided[c.ID]
 	delete(pm.decided, c.ID)
 	switch {
+	case c.approval != nil && pm.changedFor(c, *c.approval): // the person has seen another environment than the one that the call would run in
+		change.retract(*c.approval)
+		c.approval = nil
+		pm.judge(change, c)
 	case c.approval != nil: // an earlier driver asked: to be back at the same question is all the progress there can be
 		change.advanced = true
 		pm.rules.behind = true // a rule that is newer than the question may answer it
@@ -90,11 +102,11 @@ func (pm *permissions) mask(a *ask) (changed bool) {
 // judge asks the policy whether a call may run, and acts on its answer: the call starts or is refused, or a person is asked.
 func (pm *permissions) judge(change *changeSet, c *call) {
 	c.unjudged = false
-	if c.confinedBy(pm.engine.sandbox) == NoSandbox {
+	if pm.confinedBy(c) == NoSandbox {
 		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSandboxUnavailable, Message: approvals.NoSandbox})
 		return
 	}
-	hash, err := approvals.Hash(c.ToolCall, pm.execution.Request.WorkingDirectory)
+	hash, err := pm.hash(c)
 	if err != nil {
 		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{
 			Code: domain.CodeInvalidArguments, Message: "The arguments of this call have no canonical form.",
@@ -146,22 +158,25 @@ func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement ap
 // put writes a question to a person.
 func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval) {
 	c.releaseSlot()
-	approval.Isolation = pm.isolation(c, approval.Kind)
+	approval.Isolation, approval.Environment = pm.isolation(c, approval.Kind), pm.environmentOf(c).ForApproval()
 	c.approval = &approval
 	pm.calls.deriveStatus(change)
 	change.asked = append(change.asked, approval)
 	requested := approvals.Requested(approval)
-	requested.Sandbox = c.confinedBy(pm.engine.sandbox)
+	requested.Sandbox = pm.confinedBy(c)
 	change.emit(requested)
 }
 
 // isolation is the isolation that a person is shown; nil if the call runs no program.
 func (pm *permissions) isolation(c *call, kind domain.ApprovalKind) *domain.Isolation {
-	name := c.confinedBy(pm.engine.sandbox)
-	switch {
-	case kind == domain.ApprovalAgentPermission, name == unconfined: // an agent runs the call itself
+	name := pm.confinedBy(c)
+	if kind == domain.ApprovalAgentPermission { // the agent runs the call itself
+		name = pm.agentConfinedBy(!c.ask.outside())
+	}
+	switch name {
+	case unconfined:
 		return &domain.Isolation{Name: domain.IsolationNone}
-	case name == "":
+	case "":
 		return nil
 	default:
 		return &domain.Isolation{Name: name}
@@ -185,7 +200,7 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 		return
 	}
 	if !c.running() {
-		started.Sandbox = c.confinedBy(pm.engine.sandbox)
+		started.Sandbox = pm.confinedBy(c)
 		change.emit(started)
 	}
 	c.approval, c.refusal = nil, nil
@@ -196,7 +211,7 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 
 // delay has a command wait for a slot, and tells whether it must. The command is allowed, and needs no other answer.
 func (pm *permissions) delay(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) bool {
-	if c.confinedBy(pm.engine.sandbox) == "" || c.running() {
+	if pm.confinedBy(c) == "" || c.running() {
 		return false
 	}
 	if c.slot == nil {

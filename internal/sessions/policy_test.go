@@ -535,9 +535,13 @@ func masking(c *dispatch.Config) {
 // observedSandbox is a sandbox that shows its commands.
 type observedSandbox struct{ see func(domain.Command) }
 
-func (observedSandbox) Name() string                                       { return "test" }
-func (observedSandbox) Reaches(dir string, _ bool) []string                { return []string{dir} }
-func (observedSandbox) Keeps(context.Context, string, domain.Denied) error { return nil }
+func (observedSandbox) Name() string { return "test" }
+func (observedSandbox) Reaches(dir string, _ domain.Environment, _ bool) []string {
+	return []string{dir}
+}
+func (observedSandbox) Keeps(context.Context, string, domain.Environment, domain.Denied) error {
+	return nil
+}
 func (w observedSandbox) Run(_ context.Context, command domain.Command, _ io.Writer) (domain.CommandResult, error) {
 	w.see(command)
 	return domain.CommandResult{}, nil

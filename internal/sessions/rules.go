@@ -87,8 +87,11 @@ func (r *rules) begin(c *call, hash string, rules []string) *judging {
 	ctx, cancel := context.WithCancel(r.claim.lease)
 	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
 	judge, policy, toolCall := r.engine.judges, r.policy, c.ToolCall
-	if c.confinedBy(r.engine.sandbox) != "" {
-		policy.Isolation = r.engine.sandbox
+	if policy.Environment = r.environmentOf(c); policy.Environment == nil && r.environment.now() != nil {
+		policy = policy.Outside()
+	}
+	if r.confinedBy(c) != "" {
+		policy.Isolation = IsolationIn(r.engine.sandbox, r.environment.Environment)
 	}
 	go func() {
 		defer cancel()

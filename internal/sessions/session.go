@@ -51,7 +51,7 @@ type state func() state
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // a policy that cannot be read refuses every call
-	c := core{engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution)}
+	c := core{engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), environment: e.environment(execution.Request)}
 	s := &Session{core: c, turn: &turnRun{}, inbox: newInbox()}
 	s.recorder = &recorder{
 		core: c, clock: clock{wall: e.wallClock}, length: execution.LastSeq, agentSession: execution.AgentSession,

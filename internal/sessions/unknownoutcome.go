@@ -26,7 +26,7 @@ func (pm *permissions) asksOutcome(c *call) bool {
 // askOutcome asks for the outcome of a call, and tells whether it could. With that event the call is no longer running, in the log
 // and here: the next driver finds the same question.
 func (pm *permissions) askOutcome(change *changeSet, c *call) bool {
-	hash, err := approvals.Hash(c.ToolCall, pm.execution.Request.WorkingDirectory)
+	hash, err := pm.hash(c)
 	if err != nil {
 		return false
 	}

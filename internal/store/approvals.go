@@ -21,6 +21,35 @@ const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
 	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation`
 
+// storedIsolation is the column isolation: what confines the call, and what it sees.
+type storedIsolation struct {
+	Name        string                      `json:"name,omitempty"` // empty: the call runs no program
+	Environment *domain.ApprovalEnvironment `json:"environment,omitempty"`
+}
+
+func encodeIsolation(a *domain.Approval) (any, error) {
+	stored := storedIsolation{Environment: a.Environment}
+	if a.Isolation != nil {
+		stored.Name = a.Isolation.Name
+	}
+	if stored == (storedIsolation{}) {
+		return nil, nil //nolint:nilnil // null in the row
+	}
+	return encode(stored)
+}
+
+func decodeIsolation(column sql.NullString, a *domain.Approval) error {
+	var stored *storedIsolation
+	if err := decodeOptional("isolation", column, &stored); err != nil || stored == nil {
+		return err
+	}
+	a.Environment = stored.Environment
+	if stored.Name != "" {
+		a.Isolation = &domain.Isolation{Name: stored.Name}
+	}
+	return nil
+}
+
 func scanApproval(row scanner) (domain.Approval, error) {
 	var (
 		a                           domain.Approval
@@ -37,7 +66,7 @@ func scanApproval(row scanner) (domain.Approval, error) {
 	if err != nil {
 		return a, err
 	}
-	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeOptional("isolation", isolation, &a.Isolation)); err != nil {
+	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a)); err != nil {
 		return a, err
 	}
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)

@@ -79,7 +79,7 @@ func approvalValues(a *domain.Approval) ([]any, error) {
 		text(string(a.Call.Class)), text(string(a.Call.Arguments)), text(a.Call.Summary), text(a.WorkingDirectory),
 		text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires), optionalText(string(a.Options)),
 		optionalText(string(a.Question)), text(a.AskedBy), text(a.Reason)}
-	isolation, err := encodeOptional(a.Isolation)
+	isolation, err := encodeIsolation(a)
 	if len(a.RememberOptions) == 0 || err != nil {
 		return append(values, nil, isolation), err
 	}

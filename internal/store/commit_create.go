@@ -122,13 +122,13 @@ func (b *batch) createHeads() error {
 		e := &c.Create.Execution
 		ended := e.Status.Terminal() || c.Update != nil && c.Update.Status.Terminal()
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), int64(len(c.Events)),
-			optionalText(string(c.Create.Owner)), flag(ended), flag(c.Create.Queued)}})
+			optionalText(string(c.Create.Owner)), flag(ended), flag(c.Create.Queued), int64(e.Request.Requires)}})
 	}
-	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint, queued bigint`, rows, scanTaken, `
+	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint, queued bigint, requires bigint`, rows, scanTaken, `
 		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended, feed_key,
-			wake_us, queued_us)
+			wake_us, queued_us, requires)
 		select id, tenant, events, 1, owner, 0, 0, ended, change_key(),
-			case when queued = 1 then `+neverText+` else 0 end, case when queued = 1 then now_us() end
+			case when queued = 1 then `+neverText+` else 0 end, case when queued = 1 then now_us() end, requires
 		from v where true
 		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`)
 	for _, head := range created {

@@ -29,8 +29,8 @@ func (s *Store) Heartbeat(ctx context.Context, replica ReplicaID, ttl time.Durat
 		s = s.lease
 	}
 	_, err := s.exec(ctx, "renew the lease", `
-		insert into replicas (id, lease_until_us, started_us) values ($1, now_us() + $2, now_us())
-		on conflict (id) do update set lease_until_us = excluded.lease_until_us`, text(string(replica)), ttl.Microseconds())
+		insert into replicas (id, lease_until_us, started_us, understands) values ($1, now_us() + $2, now_us(), `+strconv.Itoa(domain.Understands)+`)
+		on conflict (id) do update set lease_until_us = excluded.lease_until_us, understands = excluded.understands`, text(string(replica)), ttl.Microseconds())
 	failpoint.Hit(failpoint.AfterRenewal)
 	return err
 }
@@ -46,7 +46,8 @@ const orphaned = `h.ended = 0 and h.owner > '' and not exists (
 
 // Acquire gives replica up to limit executions that nobody drives, each under a new epoch, so that the previous driver cannot write
 // any more. Two callers never get the same one. A replica without a valid lease gets nothing: others would acquire its executions at
-// once. Released executions come before orphaned ones. Only an orphaned one counts as a recovery, and nobody gets it before its delay
+// once. An execution that requires more than the binary of the replica understands stays where it is, by a trigger: so it does for older binaries,
+// which do not ask. Released executions come before orphaned ones. Only an orphaned one counts as a recovery, and nobody gets it before its delay
 // is over: see [Config]. The replica leaves the executions of but to others.
 func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but ...domain.ExecutionID) ([]Acquired, error) {
 	if err := s.setAside(ctx, replica); err != nil {

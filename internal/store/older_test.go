@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -65,4 +66,50 @@ func sleeper(t *testing.T, s *store.Store, queued bool) {
 	}
 	commit(t, s, store.Change{Execution: "x", Epoch: 1, Create: &store.Creation{Queued: true, Execution: domain.Execution{
 		ID: "x", Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}}})
+}
+
+// A binary of version 14 would drive an execution without the environment that it was given. It does not get one that requires more than it
+// understands, however it tries; it gets the others, and a newer binary gets all.
+func TestOlderBinariesLeaveWhatTheyDoNotUnderstand(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		for id, requires := range map[domain.ExecutionID]int{"plain": 0, "environment": domain.RequiresEnvironments, "later": domain.Understands + 1} {
+			commit(t, s, store.Change{Execution: id, Epoch: 1, Create: &store.Creation{Owner: "dead", Execution: domain.Execution{
+				ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now(), Request: domain.Request{Requires: requires}}}})
+			queued := id + "-queued"
+			commit(t, s, store.Change{Execution: queued, Epoch: 1, Create: &store.Creation{Queued: true, Execution: domain.Execution{
+				ID: queued, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now(), Request: domain.Request{Requires: requires}}}})
+		}
+		if _, err := s.DB().ExecContext(t.Context(), `insert into replicas (id, lease_until_us, started_us) values ('old', 9000000000000000, 0)`); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Heartbeat(t.Context(), "new", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		for _, driver := range []struct {
+			replica store.ReplicaID
+			gets    []domain.ExecutionID
+		}{{"old", []domain.ExecutionID{"plain", "plain-queued"}}, {"new", []domain.ExecutionID{"environment", "environment-queued"}}} {
+			var got []domain.ExecutionID
+			take := func(acquired []store.Acquired, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, one := range acquired {
+					got = append(got, one.Execution.ID)
+				}
+			}
+			take(s.AcquireNow(t.Context(), driver.replica, []domain.ExecutionID{"plain", "environment", "later"}))
+			take(s.AcquireQueued(t.Context(), driver.replica, 10, 10, nil))
+			take(s.Acquire(t.Context(), driver.replica, 10))
+			slices.Sort(got)
+			if !slices.Equal(got, driver.gets) {
+				t.Errorf("%s drives %v, not %v", driver.replica, got, driver.gets)
+			}
+		}
+		var left int
+		if err := s.DB().QueryRowContext(t.Context(), `select count(*) from execution_heads where requires = 2 and (owner is null or owner = 'dead') and epoch = 1`).Scan(&left); err != nil || left != 2 {
+			t.Errorf("%d executions wait for a newer binary, %v", left, err)
+		}
+	})
 }

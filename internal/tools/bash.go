@@ -103,7 +103,17 @@ func (Bash) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 		Hosts: parsed.hosts, Secrets: parsed.secrets,
 	}
 	ended, err := host.Run(ctx, command, output)
-	return output.close().result(func(text string) Result { return bashResult(text, ended, parsed.timeout, err) })
+	return output.close().result(func(text string) Result {
+		return bashResult(noted(text, ended.Notes), ended, parsed.timeout, err)
+	})
+}
+
+// noted adds what Signoff knows of the refusals that the command met, apart from what the command has printed.
+func noted(text string, notes []string) string {
+	for _, note := range notes {
+		text = joinLines(text, "signoff: "+note)
+	}
+	return text
 }
 
 // bashResult tells the model how the command ended, on the last line, where the model looks first. A command that ran

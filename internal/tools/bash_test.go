@@ -390,3 +390,20 @@ func TestRegistry(t *testing.T) {
 	}()
 	tools.NewRegistry(tools.Bash{}, tools.Bash{})
 }
+
+// TestBashNotes: what Signoff says of a refusal stands after the output, on lines of its own, and before how the command ended. It is no part of what is shown live.
+func TestBashNotes(t *testing.T) {
+	host := &hosttest.Host{Command: prints(domain.CommandResult{ExitCode: 1, Notes: []string{"/a: not visible.", "/b: not visible."}}, "cat: /a /b\n")}
+	if result := bash(t, host, "cat /a /b"); result.Output != "cat: /a /b\nsignoff: /a: not visible.\nsignoff: /b: not visible.\nexit code 1" {
+		t.Errorf("%q", result.Output)
+	}
+	for _, payload := range host.Payloads() {
+		if update, is := payload.(domain.ToolCallUpdated); is && strings.Contains(update.Output, "signoff") {
+			t.Errorf("%q was shown as output of the command", update.Output)
+		}
+	}
+	host.Command = prints(domain.CommandResult{Notes: []string{"/a: not visible."}})
+	if result := bash(t, host, "cat /a || true"); result.Output != "signoff: /a: not visible." || result.Failure != nil {
+		t.Errorf("%+v", result)
+	}
+}

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
@@ -21,12 +22,14 @@ const (
 	maxSchemaName     = 200
 	maxPointerBytes   = 1000
 	schemaDescription = 120 // characters, in the list
+
+	environmentName = "environment" // the page that is no schema
 )
 
 //go:embed read_schema.md
 var schemaText string
 
-// ReadSchema is a reference of JSON Schemas. It reads only its own schemas, so no approval is needed.
+// ReadSchema is a reference of JSON Schemas, and of what the execution sees of the machine. It reads only these, so no approval is needed.
 type ReadSchema struct {
 	schemas func() (map[string]json.RawMessage, error)
 }
@@ -64,17 +67,23 @@ func (*ReadSchema) Check(arguments json.RawMessage, _ string) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	if wanted.name == "" {
+	switch {
+	case wanted.name == "":
 		return Intent{Summary: "List the schemas"}, nil
+	case wanted.name == environmentName && wanted.pointer == "":
+		return Intent{Summary: "Look up what is visible in the environment"}, nil
 	}
 	return Intent{Summary: "Look up the schema " + code(wanted.name+wanted.pointer)}, nil
 }
 
 // Run implements [Tool].
-func (s *ReadSchema) Run(_ context.Context, _ domain.Host, call domain.ToolCall) Result {
+func (s *ReadSchema) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Result {
 	wanted, err := readSchemaArguments(call.Arguments)
 	if err != nil {
 		return failed("", err)
+	}
+	if wanted.name == environmentName && wanted.pointer == "" {
+		return Result{Output: cmp.Or(host.Surroundings(ctx), "Nothing is known of what commands and file tools see here.")}
 	}
 	schemas, err := s.schemas()
 	if err != nil {
@@ -82,7 +91,7 @@ func (s *ReadSchema) Run(_ context.Context, _ domain.Host, call domain.ToolCall)
 	}
 	names := slices.Sorted(maps.Keys(schemas))
 	if wanted.name == "" {
-		return Result{Output: listSchemas(names, schemas)}
+		return Result{Output: environmentName + ": what your commands and file tools see of the machine\n" + listSchemas(names, schemas)}
 	}
 	schema, known := schemas[wanted.name]
 	if !known {

@@ -25,8 +25,10 @@ func TestReadSchema(t *testing.T) {
 		"Any":  json.RawMessage(`true`),
 	})
 	tests := []struct{ name, arguments, want string }{
-		{"list", `{}`, "Any\nRun: A run\nStep: One step of a runbook.\nWide\n"},
-		{"null", `{"name":null,"pointer":""}`, "Any\nRun"},
+		{"list", `{}`, "environment: what your commands and file tools see of the machine\nAny\nRun: A run\nStep: One step of a runbook.\nWide\n"},
+		{"null", `{"name":null,"pointer":""}`, "environment: what your commands and file tools see of the machine\nAny\nRun"},
+		{"environment", `{"name":"environment"}`, "You see /work."},
+		{"part of the environment", `{"name":"environment","pointer":"/a"}`, "There is no schema called `environment`."},
 		{"whole, in its order", `{"name":"Step"}`, "{\n  \"type\": \"object\",\n  \"description\""},
 		{"boolean", `{"name":"Any"}`, "true"},
 		{"part", `{"name":"Step","pointer":"/properties/a"}`, "{\n  \"enum\": ["},
@@ -42,7 +44,7 @@ func TestReadSchema(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			result := tool.Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(test.arguments)})
+			result := tool.Run(t.Context(), &hosttest.Host{Around: "You see /work."}, domain.ToolCall{Arguments: json.RawMessage(test.arguments)})
 			if !strings.HasPrefix(result.Output, test.want) || result.Truncated {
 				t.Errorf("got %.300q", result.Output)
 			}
@@ -64,7 +66,7 @@ func readSchema(schemas map[string]json.RawMessage) *tools.ReadSchema {
 
 func TestReadSchemaWithoutSchemas(t *testing.T) {
 	result := readSchema(nil).Run(t.Context(), &hosttest.Host{}, domain.ToolCall{Arguments: json.RawMessage(`{}`)})
-	if result.Output != "(there are no schemas)" {
+	if !strings.HasSuffix(result.Output, "\n(there are no schemas)") {
 		t.Errorf("got %+v", result)
 	}
 }

@@ -22,10 +22,9 @@ const (
 	handshakeTimeout = 10 * time.Second
 )
 
-// webClient speaks to one host and to no other. It has no cookies and no proxy: a proxy would resolve the name, and
+// webClient speaks to the one host of the dialer and to no other. It has no cookies and no proxy: a proxy would resolve the name, and
 // nobody could see anymore whether it leads into the private network.
-func webClient(host string, allowPrivate bool) *http.Client {
-	dialer := egress.Dialer{Hosts: []string{host}, AllowPrivate: allowPrivate}
+func webClient(dialer egress.Dialer) *http.Client {
 	return &http.Client{
 		CheckRedirect: sameHost,
 		Transport: &http.Transport{

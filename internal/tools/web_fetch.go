@@ -31,8 +31,8 @@ const (
 //go:embed web_fetch.md
 var fetchText string
 
-// WebFetch gets a text of the web. It is the one tool, beside [WebSearch], that works without the host: what it may
-// connect to is decided by [egress.Dialer], at each dial.
+// WebFetch gets a text of the web, or of a private host that the environment's networks list. It does not run in the environment: what it may
+// connect to is decided by [egress.Dialer], at each dial, by the same table as for commands.
 type WebFetch struct {
 	AllowPrivate bool // also addresses of the private network: for tests
 }
@@ -82,7 +82,7 @@ func (w WebFetch) Run(ctx context.Context, host domain.Host, call domain.ToolCal
 	if err != nil {
 		return failed("", err)
 	}
-	page, err := w.fetch(ctx, parsed.url)
+	page, err := w.fetch(ctx, parsed.url, host.Environment().Networks)
 	if err != nil {
 		return failed("", err)
 	}
@@ -98,7 +98,7 @@ func (w WebFetch) Run(ctx context.Context, host domain.Host, call domain.ToolCal
 	return output.close().result(func(text string) Result { return Result{Output: text} })
 }
 
-func (w WebFetch) fetch(ctx context.Context, target *url.URL) (webPage, error) {
+func (w WebFetch) fetch(ctx context.Context, target *url.URL, networks []domain.Network) (webPage, error) {
 	ctx, cancel := context.WithTimeout(ctx, webTimeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
@@ -107,7 +107,7 @@ func (w WebFetch) fetch(ctx context.Context, target *url.URL) (webPage, error) {
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", acceptedMedia)
-	response, err := webClient(target.Hostname(), w.AllowPrivate).Do(request)
+	response, err := webClient(egress.Dialer{Hosts: []string{target.Hostname()}, Networks: networks, AllowPrivate: w.AllowPrivate}).Do(request)
 	if err != nil {
 		return webPage{}, webError(ctx, err)
 	}

@@ -5,12 +5,17 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
+	"os"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -284,6 +289,50 @@ func TestWebFetchRefusesURLs(t *testing.T) {
 		arguments := json.RawMessage(`{"url":"https://a.example","maxBytes":` + maxBytes + `}`)
 		if _, err := (tools.WebFetch{}).Check(arguments, "/srv"); domain.CodeOf(err) != domain.CodeInvalidArguments {
 			t.Errorf("maxBytes %s: %v", maxBytes, err)
+		}
+	}
+}
+
+// TestWebFetchObeysTheNetworks: a private host opens where a network of the environment lists it, and no other. The test runs in a network without any route, so what
+// would be connected to "could not be reached".
+func TestWebFetchObeysTheNetworks(t *testing.T) {
+	if os.Getenv("SIGNOFF_TEST_NETWORK") == "" {
+		listed := &hosttest.Host{Place: domain.Environment{Networks: []domain.Network{{Hosts: []string{"127.0.0.1"}, Ports: []uint16{80}}}}}
+		call := domain.ToolCall{ID: "c", Arguments: json.RawMessage(`{"url": "http://127.0.0.1/"}`)}
+		if result := (tools.WebFetch{}).Run(t.Context(), listed, call); !strings.Contains(result.Output, "this machine itself") {
+			t.Errorf("the server's own address: %s", result.Output)
+		}
+		inner := exec.Command(os.Args[0], "-test.run=^TestWebFetchObeysTheNetworks$", "-test.v")
+		inner.Env = append(os.Environ(), "SIGNOFF_TEST_NETWORK=1")
+		inner.SysProcAttr = noNetwork()
+		output, err := inner.CombinedOutput()
+		if errors.Is(err, syscall.EPERM) {
+			t.Skip("NOT TESTED, this user can make no network namespace")
+		}
+		if err != nil || !strings.Contains(string(output), "--- PASS: TestWebFetchObeysTheNetworks") {
+			t.Errorf("%v\n%s", err, output)
+		}
+		return
+	}
+	network := domain.Network{
+		Name: "corp", Hosts: []string{"10.20.0.5", "169.254.169.254", "api.corp.example"}, Ports: []uint16{80}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},
+	}
+	const opens, stays = "could not be reached", "not public"
+	for address, want := range map[string]struct {
+		networks []domain.Network
+		says     string
+	}{
+		"http://10.20.0.5/":         {[]domain.Network{network}, opens},
+		"http://10.20.0.5/#none":    {nil, stays},
+		"http://10.20.0.5:8080/":    {[]domain.Network{network}, stays},
+		"http://10.20.0.6/":         {[]domain.Network{network}, stays},
+		"http://169.254.169.254/":   {[]domain.Network{network}, opens},
+		"http://169.254.169.254/#n": {nil, stays},
+	} {
+		host := &hosttest.Host{Place: domain.Environment{Networks: want.networks}}
+		call := domain.ToolCall{ID: "c", Arguments: domain.Encode(map[string]any{"url": address})}
+		if result := (tools.WebFetch{}).Run(t.Context(), host, call); !strings.Contains(result.Output, want.says) {
+			t.Errorf("%s with %v: %s", address, want.networks, result.Output)
 		}
 	}
 }

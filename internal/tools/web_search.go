@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"signoff/internal/domain"
+	"signoff/internal/egress"
 )
 
 const (
@@ -132,7 +133,7 @@ func (s *WebSearch) search(ctx context.Context, query string) ([]webResult, erro
 	}
 	request.Header.Set("User-Agent", userAgent)
 	request.Header.Set("Accept", "application/json")
-	client := webClient(s.endpoint.Hostname(), true)
+	client := webClient(egress.Dialer{Hosts: []string{s.endpoint.Hostname()}, AllowPrivate: true})
 	client.CheckRedirect = staysAtProvider
 	response, err := client.Do(request)
 	if err != nil {

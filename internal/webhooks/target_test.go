@@ -88,11 +88,11 @@ func TestEgress(t *testing.T) {
 		want    string
 		reached int
 	}{
-		{Targets{}, server.URL, "not public", 0},
-		{Targets{}, "http://localhost" + port, "not public", 0},
+		{Targets{}, server.URL, "this machine itself", 0},
+		{Targets{}, "http://localhost" + port, "this machine itself", 0},
 		{Targets{}, "http://169.254.169.254/latest/meta-data", "not public", 0},
-		{Targets{AllowHosts: []string{"127.0.0.1:1"}}, server.URL, "not public", 0},
-		{Targets{AllowHosts: []string{address}}, "http://localhost" + port, "not public", 0},
+		{Targets{AllowHosts: []string{"127.0.0.1:1"}}, server.URL, "this machine itself", 0},
+		{Targets{AllowHosts: []string{address}}, "http://localhost" + port, "this machine itself", 0},
 		{Targets{AllowHosts: []string{address}}, server.URL, "redirect", 1},
 		{Targets{AllowHosts: []string{"localhost"}}, "http://localhost" + port, "redirect", 2},
 	} {

@@ -169,7 +169,7 @@ func (s *changeSet) judge(folder *os.Root, named, rest, path string) (place stri
 // is tells whether an opened folder has this true name, inside.
 func (s *changeSet) is(folder *os.Root, name string) bool {
 	opened, err := folder.Stat(".")
-	if err != nil || s.workspace.kernels(opened) {
+	if err != nil || s.workspace.Kernel(opened) {
 		return false
 	}
 	there, err := os.Stat(name)

@@ -1,7 +1,7 @@
 // Package workspace opens and changes the files that executions may touch, and no others.
 //
-// A [Workspace] is one folder of the machine. An execution works in a directory of it: [Workspace.Resolve] finds the directory when the execution is
-// created, and [Workspace.Open], [Workspace.List] and [Workspace.Change] work below it, by paths that a model wrote. Whoever gives
+// A [Workspace] has one or several folders of the machine, its roots, by name. An execution works in a directory of one of them, or of a mount that its
+// environment may write: [Workspace.Resolve] finds the directory when the execution is created, [Workspace.Holds] checks it each time a server drives it, and [Workspace.Open], [Workspace.List] and [Workspace.Change] work below it, by paths that a model wrote. Whoever gives
 // files to an agent goes through them: the tools of the internal agent, and the file requests of external agents.
 //
 // # What holds

@@ -47,18 +47,19 @@ func (w *Workspace) guards(path string) bool {
 	if slices.ContainsFunc(w.guarded.Files, func(file string) bool { return withinFolded(file, path) }) {
 		return true
 	}
-	inside, below := strings.CutPrefix(path, strings.TrimSuffix(w.root, "/")+"/")
-	if !below {
+	root := w.rootOf(path)
+	inside, below := strings.CutPrefix(path, strings.TrimSuffix(root, "/")+"/")
+	if !below || root == "" {
 		return false
 	}
 	parts := strings.Split(inside, "/")
-	return hasNames(parts, ".git") || w.guardsBare(parts) ||
+	return hasNames(parts, ".git") || w.guardsBare(root, parts) ||
 		slices.ContainsFunc(w.guarded.Names, func(name string) bool { return hasNames(parts, strings.Split(name, "/")...) })
 }
 
 // guardsBare knows the folders of git that are not called .git: a repository without a working tree is one by what is in it.
 // The file HEAD is what makes a folder one, so it is guarded wherever it is.
-func (w *Workspace) guardsBare(parts []string) bool {
+func (w *Workspace) guardsBare(root string, parts []string) bool {
 	if len(w.guarded.Git) == 0 {
 		return false
 	}
@@ -72,7 +73,7 @@ func (w *Workspace) guardsBare(parts []string) bool {
 		if i > 0 && strings.HasSuffix(strings.ToLower(parts[i-1]), ".git") {
 			return true
 		}
-		if _, err := os.Lstat(filepath.Join(w.root, filepath.Join(parts[:i]...), "HEAD")); err == nil {
+		if _, err := os.Lstat(filepath.Join(root, filepath.Join(parts[:i]...), "HEAD")); err == nil {
 			return true
 		}
 	}

@@ -60,7 +60,7 @@ func namesIn(folder *os.Root) []string {
 		return nil
 	}
 	defer opened.Close()
-	names, err := opened.Readdirnames(maxEntries)
+	names, err := opened.Readdirnames(MaxEntries)
 	if err != nil {
 		return nil
 	}

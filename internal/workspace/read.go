@@ -85,13 +85,14 @@ func (w *Workspace) reachable(opened fs.FileInfo, absolute, path string) error {
 	if err != nil {
 		return notOpened(path, err)
 	}
-	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) || w.kernels(opened) {
+	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) || w.Kernel(opened) {
 		return outside(path)
 	}
 	return nil
 }
 
-func (w *Workspace) kernels(info fs.FileInfo) bool {
+// Kernel reports whether a file or folder is on a file system on which the kernel shows itself.
+func (w *Workspace) Kernel(info fs.FileInfo) bool {
 	return slices.ContainsFunc(w.kernel, func(kernel fs.FileInfo) bool { return sameDevice(kernel, info) })
 }
 
@@ -117,12 +118,12 @@ func (w *Workspace) List(directory, path string) ([]fs.DirEntry, error) {
 	} else if err := w.reachable(opened, absolute, path); err != nil {
 		return nil, err
 	}
-	entries, err := folder.ReadDir(maxEntries + 1)
+	entries, err := folder.ReadDir(MaxEntries + 1)
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, notOpened(path, err)
-	case len(entries) > maxEntries:
-		return nil, domain.Errorf(domain.CodeToolFailed, "%s has more than %d entries.", path, maxEntries)
+	case len(entries) > MaxEntries:
+		return nil, domain.Errorf(domain.CodeToolFailed, "%s has more than %d entries.", path, MaxEntries)
 	}
 	return w.shown(entries, absolute), nil
 }

@@ -50,6 +50,7 @@ const (
 	commandPrompt, commandAnswer       = "run the command", "The command has been dealt with."
 	slowPrompt, slowBegins, slowEnding = "tell it slowly", "Once upon a time", "the very end"
 	followPrompt, followAnswer         = "carry on please", "Carried on."
+	lookPrompt, lookAnswer             = "look at the file", "The file has been looked at."
 	continuedPrompt, continuedAnswer   = "go on with the task", "It has been looked after."
 )
 

@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"signoff/test/harness"
 )
@@ -31,6 +30,7 @@ type server struct {
 	t       testing.TB
 	data    string
 	env     []string
+	launch  func(*exec.Cmd) (*harness.Process, error) // on a machine
 	process *harness.Process
 	printed *harness.Output // by all processes
 	client  harness.Client
@@ -40,16 +40,22 @@ type server struct {
 // program and its home are.
 func newServer(t testing.TB, h home) *server {
 	t.Helper()
-	s := &server{t: t, data: filepath.Join(t.TempDir(), "data"), printed: &harness.Output{}}
-	file := filepath.Join(filepath.Dir(s.data), "signoff.yaml")
-	row := object{"command": h.command, "home": h.folder}
+	return newServerWith(t, h, &server{launch: harness.Start}, object{}, object{})
+}
+
+// newServerWith adds fields to the row, and sections to the file.
+func newServerWith(t testing.TB, h home, s *server, row, file object) *server {
+	t.Helper()
+	s.t, s.data, s.printed = t, filepath.Join(t.TempDir(), "data"), &harness.Output{}
+	place := filepath.Join(filepath.Dir(s.data), "signoff.yaml")
+	row["command"], row["home"] = h.command, h.folder
 	if h.setEnv != nil {
 		row["setEnv"] = h.filled(h.setEnv)
 	}
-	content := must2(json.Marshal(object{"agents": object{h.builtin(): row}}))(t) // JSON is YAML
-	must(t, os.WriteFile(file, content, 0o600))
+	file["agents"] = object{h.builtin(): row}
+	must(t, os.WriteFile(place, must2(json.Marshal(file))(t), 0o600)) // JSON is YAML
 	s.env = append(h.environment(h.env),
-		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_CONFIG="+file, "SIGNOFF_DATA_DIR="+s.data, "SIGNOFF_WORKSPACE_ROOT="+h.workspace,
+		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_CONFIG="+place, "SIGNOFF_DATA_DIR="+s.data, "SIGNOFF_WORKSPACE_ROOT="+h.workspace,
 	)
 	t.Cleanup(func() {
 		if s.process != nil {
@@ -72,7 +78,7 @@ func (s *server) start() {
 	command := exec.Command(binary, "serve")
 	command.Env, command.Dir, command.Stderr = s.env, filepath.Dir(s.data), s.printed
 	before := len(s.printed.String())
-	s.process = must2(harness.Start(command))(s.t)
+	s.process = must2(s.launch(command))(s.t)
 	spare(s.process.PID())
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -98,16 +104,6 @@ func (s *server) stop() {
 func (s *server) kill() {
 	s.t.Helper()
 	must(s.t, s.process.Kill())
-}
-
-// eventually waits until something holds that no bell tells of.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("no sign of %s in %v", what, patience)
-		}
-	}
 }
 
 func (s *server) try(ctx context.Context, method, path string, body any, accept string) (*http.Response, error) {

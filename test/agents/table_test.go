@@ -47,6 +47,7 @@ type quirks struct {
 	cancelledByDenial bool // a denied tool call ends the turn as if it had been cancelled
 	silentAfterDenial bool // the model is not asked again after a denied tool call
 	usage             bool // the answer to the prompt, or an update, tells what the turn has cost
+	ownSandbox        bool // it runs commands without a question, in a sandbox of its own that starts inside of ours
 	obeysRepository   bool // it acts unasked where the temptation says so, and nothing was found that prevents it
 }
 
@@ -123,7 +124,7 @@ var table = []agent{
 		files:      map[string]string{".codex/config.toml": codexConfig},
 		byRow:      byRow{mode: "read-only"},
 		temptation: codexTemptation,
-		quirks:     quirks{cancelledByDenial: true, silentAfterDenial: true, usage: true},
+		quirks:     quirks{cancelledByDenial: true, silentAfterDenial: true, usage: true, ownSandbox: true},
 	},
 	{
 		manifest: manifest{name: "codex2", needs: bin + "/codex-acp"},

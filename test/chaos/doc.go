@@ -1,3 +1,5 @@
+//go:build linux
+
 // Program chaos does to real servers what machines do to them, while people use them, and then holds everything that was seen
 // against the invariants of the design.
 //

@@ -276,9 +276,8 @@ test("what a person types: reason, edited arguments, a pasted token, and the API
       await page.getByLabel("Working directory").fill(payload);
       await page.getByRole("button", { name: "Start" }).first().click();
       await page
-        .locator("main")
-        .getByText(/director|folder|workspace/i)
-        .first()
+        .locator(".field-workingDirectory .error")
+        .filter({ hasText: /director|folder|workspace/i })
         .waitFor();
       await clean(page, "a form with an error");
       await page.goto(`${server.url}/#/inbox`);

@@ -14,8 +14,6 @@ import (
 	"signoff/test/harness"
 )
 
-var consoleLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(sgn_[0-9a-z_]+)`)
-
 // TestTheFirstStartShowsTheLinkToPeopleOnly: a terminal gets it once; what is kept in a log never has it.
 func TestTheFirstStartShowsTheLinkToPeopleOnly(t *testing.T) {
 	t.Parallel()
@@ -131,7 +129,7 @@ func (s *server) atTerminal(args ...string) *screen {
 	person, program := terminal(s.t)
 	screen := &screen{s: s, keys: person, output: &harness.Output{}}
 	s.terminal = program
-	s.launch(args...)
+	s.serve(args...)
 	s.terminal = nil
 	must(s.t, program.Close())
 	go func() { _, _ = io.Copy(screen.output, person) }() // to the end of the program

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -29,8 +30,16 @@ type (
 
 func newModel(t *testing.T, s script) *model {
 	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	return newModelAt(t, listener, s)
+}
+
+// newModelAt is a model that listens elsewhere than on this machine's loopback.
+func newModelAt(t *testing.T, listener net.Listener, s script) *model {
+	t.Helper()
 	m := &model{script: s}
-	m.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	m.server = serveAt(t, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			m.requests.Add(1)
 		}
@@ -41,8 +50,18 @@ func newModel(t *testing.T, s script) *model {
 		r.Body = seen{io.TeeReader(r.Body, look("what the model was sent", more...)), r.Body}
 		harness.Chat(m.script).ServeHTTP(w, r)
 	}))
-	t.Cleanup(m.server.Close)
 	return m
+}
+
+// serveAt serves until the test is over.
+func serveAt(t *testing.T, listener net.Listener, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Listener.Close()
+	server.Listener = listener
+	server.Start()
+	t.Cleanup(server.Close)
+	return server
 }
 
 func (m *model) url() string { return m.server.URL + "/v1" }

@@ -36,6 +36,11 @@ type example struct {
 	isOutput      bool   // JSON right behind a shell block: what its last command prints
 }
 
+// namesPlaces reports whether the example names folders of an operator: [TestTheEnvironmentsOfThePagesAreRead] has a machine with them.
+func (e example) namesPlaces() bool {
+	return strings.Contains(e.text, "environments:") || strings.Contains(e.text, "networks:") || strings.Contains(e.text, "workspaces:")
+}
+
 func (e example) place() string { return fmt.Sprintf("%s:%d", e.page, e.line) }
 
 var (
@@ -46,11 +51,9 @@ var (
 // examples are the fenced blocks of a page, in their order.
 func examples(t *testing.T, page string) (all []example) {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join("../..", page))
-	must(t, err)
 	var open *example
 	heading, before, paragraph, shell := "", "", "", false
-	for i, line := range strings.Split(string(content), "\n") {
+	for i, line := range strings.Split(readPage(t, page), "\n") {
 		language, fence := strings.CutPrefix(line, "```")
 		switch {
 		case open != nil && fence:
@@ -76,6 +79,13 @@ func examples(t *testing.T, page string) (all []example) {
 		}
 	}
 	return all
+}
+
+func readPage(t *testing.T, page string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join("../..", page))
+	must(t, err)
+	return string(content)
 }
 
 // pages are those that people read.
@@ -145,6 +155,9 @@ var exceptions = []string{
 // elsewhere are the sections whose commands [TestTheReadmeWorks] runs: it decides before it follows.
 var elsewhere = []string{"README.md ## Three calls", "README.md ## What an agent may do"}
 
+// environmentsPage names files and hosts of an operator. Its examples run on a machine that has them: see [TestTheWorkedExamplesWork].
+const environmentsPage = "docs/environments.md"
+
 var (
 	creation    = regexp.MustCompile(`^(?:curl -sS \$SIGNOFF_URL|post )/executions(?:\s|$)`)
 	placeholder = regexp.MustCompile(`(?:^|[^$\w{])([A-Z]+_ID)\b`)
@@ -161,7 +174,7 @@ func TestThePagesWork(t *testing.T) {
 			for _, e := range examples(t, page) {
 				switch {
 				case e.language != "sh" && !e.isOutput && walks[page].whole[e.heading] == nil:
-				case slices.Contains(elsewhere, page+" "+e.heading):
+				case slices.Contains(elsewhere, page+" "+e.heading) || page == environmentsPage:
 				case e.notRun != "":
 					t.Logf("%s is not run: %s", e.place(), e.notRun)
 				default:
@@ -292,9 +305,7 @@ func (w *walker) due(parts []string, command string) (due []string) {
 // run runs a command with the names replaced.
 func (w *walker) run(e example, command string) (output string) {
 	w.t.Helper()
-	for name, value := range w.names {
-		command = strings.ReplaceAll(command, name, value)
-	}
+	command = w.named(command)
 	if open := placeholder.FindStringSubmatch(command); open != nil {
 		w.t.Fatalf("%s: nothing before it says what %s is: %s", e.place(), open[1], command)
 	}
@@ -306,6 +317,15 @@ func (w *walker) run(e example, command string) (output string) {
 		w.t.Fatalf("%s: %s\n%v: %s%s", e.place(), command, err, errOut.String(), out.String())
 	}
 	return out.String()
+}
+
+// named replaces the names of a page. It does so in one pass: the id of a call may begin like the name of another, as call_2mjef6… does.
+func (w *walker) named(command string) string {
+	var pairs []string
+	for name, value := range w.names {
+		pairs = append(pairs, name, value)
+	}
+	return strings.NewReplacer(pairs...).Replace(command)
 }
 
 // rest waits until the newest execution waits for somebody or has ended, as a reader does before the next command.
@@ -396,7 +416,7 @@ func TestTheConfigurationsOfThePagesAreRead(t *testing.T) {
 	fragments := 0
 	for _, page := range pages(t) {
 		for _, e := range examples(t, page) {
-			if e.language != "yaml" {
+			if e.language != "yaml" || e.namesPlaces() {
 				continue
 			}
 			fragments++
@@ -420,6 +440,7 @@ func TestTheConfigurationsOfThePagesAreRead(t *testing.T) {
 // bodies says which request a JSON example is the body of, or a part of. The others are the output of a command, or held against something else.
 var bodies = map[string]string{
 	"docs/agents.md ## Options: model, thinking, and the like": "/executions /executions/{id}/prompts",
+	"docs/environments.md ## Requests":                         "/executions",
 	"docs/memory.md ## For agents":                             "/executions",
 	"docs/policy.md ## The bash policy":                        "/executions",
 	"docs/policy.md ### An example that looks around":          "", // test/house.TestTheExamplePolicyDoesWhatItsPageSays

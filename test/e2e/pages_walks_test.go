@@ -20,6 +20,9 @@ import (
 	"signoff/test/harness"
 )
 
+// consoleLink is the address of the console that a server prints.
+var consoleLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(sgn_[0-9a-z_]+)`)
+
 // walks are those of the pages whose commands need more than a server.
 var walks = map[string]walk{
 	"README.md":         {config: scriptedAgents},

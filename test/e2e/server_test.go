@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -32,7 +31,8 @@ type server struct {
 	binary    string // that of today, unless a test says otherwise
 	process   *harness.Process
 	stderr    *harness.Output
-	terminal  *os.File // what the next process reads from and prints to
+	terminal  *os.File                                  // what the next process reads from and prints to
+	launch    func(*exec.Cmd) (*harness.Process, error) // on which machine its processes start
 	client
 }
 
@@ -43,7 +43,7 @@ type provider interface{ url() string }
 func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	t.Helper()
 	home := t.TempDir()
-	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e, binary: binary}
+	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), engine: e, binary: binary, launch: harness.Start}
 	must(t, os.Mkdir(s.workspace, 0o755))
 	s.database = storetest.DataDir(t, s.data())
 	config := filepath.Join(home, "signoff.yaml")
@@ -115,7 +115,7 @@ func up(t *testing.T, e engine, m provider, env ...string) *server {
 // start runs the process, and again after it was stopped or killed, over the same data.
 func (s *server) start() {
 	s.t.Helper()
-	s.launch()
+	s.serve()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := s.process.Await(ctx, func() bool {
@@ -131,7 +131,7 @@ func (s *server) start() {
 	}
 }
 
-func (s *server) launch(args ...string) {
+func (s *server) serve(args ...string) {
 	s.t.Helper()
 	command := exec.Command(s.binary, args...)
 	if s.terminal != nil {
@@ -146,7 +146,7 @@ func (s *server) run(command *exec.Cmd) {
 	s.stderr = &harness.Output{}
 	command.Env, command.Dir = s.env, s.home
 	command.Stderr = io.MultiWriter(s.stderr, look("the log of the server of "+s.t.Name()))
-	process, err := harness.Start(command)
+	process, err := s.launch(command)
 	must(s.t, err)
 	s.process = process
 }
@@ -179,12 +179,10 @@ func (s *server) command(args ...string) (out, errOut string, code int) {
 	line := "signoff " + strings.Join(args, " ")
 	c.Env, c.Dir = s.env, s.home
 	c.Stdout, c.Stderr = io.MultiWriter(&stdout, look("the output of "+line)), io.MultiWriter(&stderr, look("the errors of "+line))
-	err := c.Run()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		s.t.Fatal(err)
-	}
-	return stdout.String(), stderr.String(), c.ProcessState.ExitCode()
+	process, err := s.launch(c)
+	must(s.t, err)
+	code = process.End().ExitCode() // before it, nothing has been written
+	return stdout.String(), stderr.String(), code
 }
 
 func (s *server) running() bool { return s.process.Running() }

@@ -245,7 +245,8 @@ func TestForeignHostsAndOrigins(t *testing.T) {
 	}
 }
 
-func TestSandboxOffIsSaidOnEveryEvent(t *testing.T) {
+// TestSandboxOffRunsNothingInTheWorkspace: without isolation only an environment that says so by name runs commands.
+func TestSandboxOffRunsNothingInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	s := up(t, engine{}, newModel(t, once("echo unconfined")), "SIGNOFF_SANDBOX=off")
 	id := s.create().ID
@@ -254,6 +255,10 @@ func TestSandboxOffIsSaidOnEveryEvent(t *testing.T) {
 	log := s.sound(id)
 	if started := of[domain.ToolCallStarted](t, log); len(started) != 1 || started[0].Sandbox != "off" {
 		t.Errorf("started: %+v", started)
+	}
+	done := of[domain.ToolCallCompleted](t, log)
+	if len(done) != 1 || done[0].Outcome != domain.OutcomeFailed || !strings.Contains(done[0].Output, "isolation: none") {
+		t.Errorf("completed: %+v", done)
 	}
 	if agent := of[domain.AgentStarted](t, log); len(agent) != 1 || agent[0].Sandbox != "off" {
 		t.Errorf("agent: %+v", agent)

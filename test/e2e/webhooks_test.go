@@ -164,7 +164,7 @@ func TestWebhookSurvivesAKill(t *testing.T) {
 	})
 }
 
-// An address that turns out not to be public when it is dialled is not connected to.
+// A name that turns out to be this machine when it is dialled is not connected to.
 func TestWebhookToAPrivateAddress(t *testing.T) {
 	t.Parallel()
 	g := newTarget(t)
@@ -176,7 +176,7 @@ func TestWebhookToAPrivateAddress(t *testing.T) {
 	want[delivery](s.client, http.StatusAccepted, "POST", "/webhooks/"+created.Webhook.ID+"/test", nil)
 	s.eventually("a refusal", func() bool {
 		all := want[list[delivery]](s.client, http.StatusOK, "GET", "/webhooks/"+created.Webhook.ID+"/deliveries", nil).Items
-		return len(all) == 1 && len(all[0].Attempts) > 0 && strings.Contains(all[0].Attempts[0].Error, "not public")
+		return len(all) == 1 && len(all[0].Attempts) > 0 && strings.Contains(all[0].Attempts[0].Error, "this machine itself")
 	})
 }
 

@@ -2,6 +2,7 @@
 //
 //	harness ── Build       the binary, as `make build` makes it
 //	        ── Process     one process of it: started, awaited, signalled, reaped
+//	        ── Machine     a machine of an operator, with files, users and a network of its own (Linux, root)
 //	        ── Client      requests to the public API, with a token
 //	        ── Events      an event stream, checked as it comes
 //	        ── Chat        a model that answers by a script, over OpenAI's chat completions

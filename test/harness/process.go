@@ -2,7 +2,6 @@ package harness
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -26,7 +25,7 @@ type Process struct {
 // thread that lives as long as the program: threads that mount things end early, and once took other tests' servers along.
 func Start(command *exec.Cmd) (*Process, error) {
 	attributes(command)
-	return watch(command, starter().start(command))
+	return watch(command, starter().do(command.Start))
 }
 
 // StartHere is Start by the calling thread, whose mounts the process is to live in. It dies with that thread.
@@ -39,7 +38,7 @@ func attributes(command *exec.Cmd) {
 	if command.SysProcAttr == nil {
 		command.SysProcAttr = &syscall.SysProcAttr{}
 	}
-	command.SysProcAttr.Pdeathsig = cmp.Or(command.SysProcAttr.Pdeathsig, syscall.SIGKILL)
+	dieWithStarter(command.SysProcAttr)
 	command.SysProcAttr.Setpgid = true
 }
 
@@ -162,21 +161,27 @@ type thread chan func()
 
 // starter is the thread of all processes that die with this program.
 var starter = sync.OnceValue(func() thread {
-	jobs := make(thread)
+	t := make(thread)
 	go func() {
 		runtime.LockOSThread() // for ever
-		for job := range jobs {
-			job()
-		}
+		t.work()
 	}()
-	return jobs
+	return t
 })
 
-func (t thread) start(command *exec.Cmd) (err error) {
+// work runs the functions, until the channel is closed.
+func (t thread) work() {
+	for job := range t {
+		job()
+	}
+}
+
+// do waits for a function of its own.
+func (t thread) do(call func() error) (err error) {
 	done := make(chan struct{})
 	t <- func() {
 		defer close(done)
-		err = command.Start()
+		err = call()
 	}
 	<-done
 	return err

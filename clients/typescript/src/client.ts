@@ -9,6 +9,7 @@ import type {
   CreateExecution,
   Decide,
   EditGeneration,
+  Environment,
   Event,
   FeedEvent,
   Execution,
@@ -112,6 +113,11 @@ export class Signoff {
   /** The names, defaults and types of blocks that requests can use. */
   settings(options: CallOptions = {}): Promise<Settings> {
     return this.#get("/settings", {}, options);
+  }
+
+  /** What commands can see of the machine, by name. `environment` of a request names one; one that is not `available` says why in `reason`. */
+  async environments(options: CallOptions = {}): Promise<Environment[]> {
+    return (await this.#get<Page<Environment>>("/environments", {}, options)).items;
   }
 
   /** An agent with its options. With a key with `executions:write` the server may start the agent for a moment to list them. */

@@ -145,3 +145,14 @@ test("a call ends with its signal", async () => {
   await assert.rejects(waiting, (error) => error === why);
   await client.cancelExecution(id);
 });
+
+test("an environment is chosen by its name, and narrowed", async () => {
+  const workspace = (await client.environments()).find((one) => one.name === "workspace");
+  assert.deepEqual([workspace?.default, workspace?.risk], [true, "workspace"]);
+  const { environment } = await client.createExecution({ source, prompt: "Hello.", environment: { name: "workspace", readOnly: true } });
+  assert.deepEqual([environment?.name, environment?.readOnly], ["workspace", true]);
+  assert.notEqual(environment?.digest, workspace?.digest, "the digest covers what is left out");
+  const unknown = await refused(client.createExecution({ source, prompt: "Hello.", environment: "other" }));
+  assert.deepEqual([unknown.status, unknown.errors[0]?.pointer], [422, "/environment"]);
+  assert.match(unknown.errors[0]!.message, /machine, workspace/);
+});

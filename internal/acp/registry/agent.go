@@ -54,6 +54,9 @@ func mergeAgents(configured map[string]AgentConfig, home string) (map[string]*ag
 	maps.DeleteFunc(all, func(_ string, r *agent) bool { return r.Off })
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		complete := all[key]
+		if complete.isolated() {
+			complete.Home = cmp.Or(complete.Home, HomePrivate)
+		}
 		complete.Home, complete.StartTimeout = cmp.Or(complete.Home, home), cmp.Or(complete.StartTimeout, defaultStartTimeout)
 		if err := complete.check(); err != nil {
 			return nil, err
@@ -83,6 +86,7 @@ func (a *agent) override(with AgentConfig) {
 		a.Env = with.Env
 	}
 	a.SilentAfter, a.StartTimeout = with.SilentAfter, with.StartTimeout
+	a.Environment, a.Hosts = with.Environment, with.Hosts
 	set := map[string]string{}
 	maps.Copy(set, a.SetEnv)
 	maps.Copy(set, with.SetEnv) // a built-in one brings the agent to ask: another variable must not take it away

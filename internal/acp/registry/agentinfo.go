@@ -20,6 +20,7 @@ type AgentInfo struct {
 	Reason      string // why it is not available, and what to do about it
 	Version     string // empty: not known, or not yet
 	Mode        string // in which it asks people; empty: it is left in its own
+	Environment string // that it runs in; empty: it is not isolated
 }
 
 // Agents lists the agents, sorted, and whether each could be used now. Programs are looked for every time. Versions are
@@ -50,6 +51,7 @@ func (r *Registry) info(ctx context.Context, agent *agent) AgentInfo {
 	}
 	info := AgentInfo{
 		Name: agent.name, Description: description, Configured: agent.said, Available: reason == "", Reason: reason, Mode: agent.mode(),
+		Environment: agent.Environment,
 	}
 	if program := r.findProgram(agent.Command); program != "" {
 		info.Version = r.version(ctx, agent, program)
@@ -61,6 +63,9 @@ func (r *Registry) info(ctx context.Context, agent *agent) AgentInfo {
 func (r *Registry) missing(agent *agent) string {
 	if r.findProgram(agent.Command) == "" {
 		return agent.notInstalled()
+	}
+	if agent.isolated() {
+		return r.notIsolable(agent)
 	}
 	home, err := r.homeOf(agent)
 	if err != nil {

@@ -2,13 +2,15 @@ package registry
 
 // builtin is a well-known agent: what to run, and what people need to know to get it.
 type builtin struct {
-	config  AgentConfig
-	install string   // what to type where the program is missing
-	signIn  string   // what to type where there is neither key nor sign-in
-	keys    []string // one of these variables, or
-	files   []string // one of these in its home, and it has something to sign in with; without files it cannot be told
-	guard   *guard
-	meta    string // JSON, sent as _meta when a session begins or is resumed
+	config     AgentConfig
+	install    string   // what to type where the program is missing
+	signIn     string   // what to type where there is neither key nor sign-in
+	keys       []string // one of these variables, or
+	refreshing []string // of these, the ones that stand for a sign-in whose files the agent refreshes
+	files      []string // one of these in its home, and it has something to sign in with; without files it cannot be told
+	inside     []string // arguments that it is given in an environment besides
+	guard      *guard
+	meta       string // JSON, sent as _meta when a session begins or is resumed
 	// admissions are tried where the agent wants to be signed in before it makes a session. Each writes something into
 	// the home, such as the key, so that none is tried unasked.
 	authMethods []authMethod
@@ -65,10 +67,11 @@ var builtins = map[string]builtin{
 				"GEMINI_MODEL",
 			},
 		},
-		install: "npm install -g @google/gemini-cli",
-		signIn:  "gemini",
-		keys:    []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
-		files:   []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
+		install:    "npm install -g @google/gemini-cli",
+		signIn:     "gemini",
+		keys:       []string{"GEMINI_API_KEY", "GOOGLE_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "GOOGLE_GENAI_USE_GCA"},
+		files:      []string{".gemini/oauth_creds.json", ".gemini/settings.json"},
+		refreshing: []string{"GOOGLE_GENAI_USE_GCA"},
 	},
 	"codex": {
 		config: AgentConfig{
@@ -77,6 +80,9 @@ var builtins = map[string]builtin{
 			Mode:        new("read-only"), // in the others a model decides what a person is asked
 			Env:         []string{"OPENAI_API_KEY", "CODEX_API_KEY", "OPENAI_BASE_URL"},
 		},
+		// In its mode it runs commands that only read in a sandbox of its own, which makes namespaces. None can be made in ours, so it takes its older
+		// one, which works by Landlock alone. Its successor ignores this, and has no other: there such a command fails, and comes back as a question.
+		inside: []string{"-c", "features.use_legacy_landlock=true"},
 		// Its successor, @agentclientprotocol/codex-acp, works with this configuration too, and obeys the rules of a repository.
 		install: "npm install -g @zed-industries/codex-acp",
 		signIn:  "codex login",

@@ -16,6 +16,8 @@ type Config struct {
 	Agents     map[string]AgentConfig // over the built-in agents, see builtin.go
 	MCPServers *mcp.Catalog           // that agents may be given; nil: there are none
 
+	Environments Environments // that agents may run in; nil: there are none
+
 	Lookup       func(name string) (value string, set bool) // the server's environment
 	DataDir      string                                     // private homes lie in there
 	PrivateHomes bool                                       // what AgentConfig.Home is where that does not say
@@ -33,12 +35,14 @@ type AgentConfig struct {
 	Env         []string          // names of variables that are passed on from the server; nil: not said
 	SetEnv      map[string]string // added to those of the built-in agent
 	Description string
-	Mode        *string // the agent's mode in which it asks people; nil: not said; empty: none is set
-	Model       string  // empty: the agent's own default
-	FileSystem  bool    // it reads and writes files through Signoff
-	Terminal    bool    // it runs commands through Signoff
-	Home        string  // [HomePrivate], [HomeShared] or an absolute path
-	AllowBypass bool    // it may act without asking
+	Mode        *string  // the agent's mode in which it asks people; nil: not said; empty: none is set
+	Model       string   // empty: the agent's own default
+	FileSystem  bool     // it reads and writes files through Signoff
+	Terminal    bool     // it runs commands through Signoff
+	Home        string   // [HomePrivate], [HomeShared] or an absolute path
+	AllowBypass bool     // it may act without asking
+	Environment string   // that it runs in; empty: it is not isolated
+	Hosts       []string // of its provider, which it reaches from its environment
 
 	SilentAfter  time.Duration // without a sign of life; 0 = 30 seconds
 	StartTimeout time.Duration // 0 = 30 seconds

@@ -67,7 +67,11 @@ func lines(env map[string]string) []string {
 func (r *Registry) homeOf(agent *agent) (string, error) {
 	switch agent.Home {
 	case HomePrivate:
-		return filepath.Join(r.config.DataDir, "agents", agent.name, "home"), nil
+		folder := "home"
+		if agent.isolated() { // what it writes there, it must not find when it is not isolated any more
+			folder = "isolated"
+		}
+		return filepath.Join(r.config.DataDir, "agents", agent.name, folder), nil
 	case HomeShared:
 		home, _ := r.config.Lookup("HOME")
 		if !filepath.IsAbs(home) {

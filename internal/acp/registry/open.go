@@ -101,10 +101,13 @@ func (r *Registry) Installed(name string) error {
 }
 
 func (r *Registry) installed(agent *agent) error {
-	if r.findProgram(agent.Command) != "" {
-		return nil
+	if r.findProgram(agent.Command) == "" {
+		return domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", agent.name, agent.notInstalled())
 	}
-	return domain.Errorf(domain.CodeAgentUnavailable, "Agent %q cannot be started. %s", agent.name, agent.notInstalled())
+	if reason := r.notIsolable(agent); reason != "" {
+		return environmentUnavailable(agent, reason)
+	}
+	return nil
 }
 
 // launch gathers what the agent is started with.
@@ -129,22 +132,28 @@ func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, err
 	if err != nil {
 		return acp.Config{}, err
 	}
-	env := r.environment(agent, home)
-	folder, err := r.writeGuard(agent, env, len(servers) > 0)
+	process := sandbox.Process{Argv: append([]string{program}, agent.Args...), Dir: request.WorkingDirectory}
+	var env map[string]string
+	if agent.isolated() {
+		env, err = r.isolate(agent, request, &process, home, servers)
+	} else {
+		env = r.environment(agent, home)
+		var folder string
+		folder, err = r.writeGuard(agent, env, len(servers) > 0)
+		process.Dir = cmp.Or(folder, process.Dir)
+	}
 	if err != nil {
 		return acp.Config{}, err
 	}
+	process.Env = lines(env)
 	return acp.Config{
-		Name: agent.name,
-		Process: sandbox.Process{
-			Argv: append([]string{program}, agent.Args...),
-			Dir:  cmp.Or(folder, request.WorkingDirectory),
-			Env:  lines(env),
-		},
+		Name:    agent.name,
+		Process: process,
 		Starter: r.config.Starter,
 		Judge:   agent.judge,
 		Files:   agent.FileSystem, Terminals: agent.Terminal,
 		MCPServers:  servers,
+		ServerEnv:   r.serverVariables(),
 		Withheld:    withheld,
 		Meta:        json.RawMessage(agent.meta),
 		AuthMethods: agent.usableAuthMethods(env),

@@ -47,6 +47,9 @@ func New(config Config) (*Registry, error) {
 		if err := agent.judgeBypasses(config.Lookup, config.Logger); err != nil {
 			return nil, err
 		}
+		if err := r.checkEnvironment(agent); err != nil {
+			return nil, err
+		}
 		agent.warnOfOwnMode(config.Logger)
 		r.probes[agent.name], r.offers[agent.name] = &probe[string]{}, &probe[offered]{}
 	}

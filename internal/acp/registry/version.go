@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"signoff/internal/domain"
 	"signoff/internal/launch"
 	"signoff/internal/sandbox"
 )
@@ -31,7 +32,7 @@ func (r *Registry) version(ctx context.Context, agent *agent, program string) st
 		return found
 	}
 	answered := p.ask(r.probing.Go, of, func() (string, time.Duration) {
-		found := r.askVersion(program)
+		found := r.askVersion(agent, program)
 		if found == "" {
 			return "", noVersionHolds
 		}
@@ -47,7 +48,8 @@ func (r *Registry) version(ctx context.Context, agent *agent, program string) st
 }
 
 // askVersion runs `program --version`, without the variables that the configuration passes on: what it prints is shown.
-func (r *Registry) askVersion(program string) string {
+// An isolated agent is asked in its environment, without its networks and files.
+func (r *Registry) askVersion(agent *agent, program string) string {
 	ctx, cancel := context.WithTimeout(r.ctx, versionTimeout)
 	defer cancel()
 	home, err := os.MkdirTemp("", "signoff-version-")
@@ -55,9 +57,17 @@ func (r *Registry) askVersion(program string) string {
 		return ""
 	}
 	defer os.RemoveAll(home)
-	env := r.passOn(passedOn)
+	process, passed := sandbox.Process{Argv: []string{program, "--version"}, Dir: home}, passedOn
+	if agent.isolated() {
+		if process.Environment, err = r.environmentOf(agent, domain.EnvironmentChoice{}); err != nil {
+			return ""
+		}
+		process.Environment.Networks, process.Environment.Files, passed = nil, nil, passedInside
+	}
+	env := r.passOn(passed)
 	env["HOME"], env["PATH"] = home, launch.AbsolutePath(env["PATH"])
-	child, err := r.config.Starter.Start(ctx, sandbox.Process{Argv: []string{program, "--version"}, Dir: home, Env: lines(env)})
+	process.Env = lines(env)
+	child, err := r.config.Starter.Start(ctx, process)
 	if err != nil {
 		return ""
 	}

@@ -9,6 +9,9 @@
 // and nothing is left to be ended. The connection closes with the replacement, by which the listener knows that it
 // worked; an error before that is written to it.
 //
+// An agent in a sandbox gets another relay ([Inside]), because the server runs outside: it stays, and carries the streams between the
+// agent and a place on the agent's loopback, behind which the server is started.
+//
 // # Promises
 //
 //   - What the agent starts is the server, with the same arguments, variables and streams, whether or not anybody listens.
@@ -196,6 +199,9 @@ func Intercept(args, env []string) {
 // could not run a program.
 func become(server string, argv, env []string) int {
 	env, address, token := takeAddress(env)
+	if address == Place {
+		return carry(server, token)
+	}
 	report := io.Discard
 	dialer := net.Dialer{Timeout: dialTimeout}
 	if connection, err := dialer.DialContext(context.Background(), "unix", address); err == nil { // closed by execve, or by the exit

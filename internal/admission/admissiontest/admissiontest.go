@@ -4,21 +4,23 @@ package admissiontest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
 
 	"signoff/internal/domain"
+	"signoff/internal/environments"
 	"signoff/internal/runbooks/template"
 )
 
-// Agents is a registry of external agents: mock, which is there, and absent, which is not installed.
+// Agents is a registry of external agents: mock and isolated, which are there, and absent, which is not installed.
 type Agents struct{}
 
 // Resolve implements admission.Agents.
 func (Agents) Resolve(command string, args []string) (string, error) {
-	if command != "mock" && command != "absent" {
+	if command != "mock" && command != "absent" && command != "isolated" {
 		return "", domain.Errorf(domain.CodeUnknownAgent, "There is no such agent; there are mock, absent.")
 	}
 	if args != nil && !slices.Equal(args, []string{"--acp"}) {
@@ -35,6 +37,14 @@ func (Agents) CheckOptions(_ domain.Source, options map[string]string, offered [
 		}
 	}
 	return nil
+}
+
+// Environment implements [admission.Agents]: the agent "isolated" runs in the environment app.
+func (Agents) Environment(name string) string {
+	if name == "isolated" {
+		return "app"
+	}
+	return ""
 }
 
 // Installed misses absent.
@@ -184,3 +194,31 @@ const (
 func GenerationBody(prompt string, more ...string) string {
 	return strings.Join(append([]string{`{` + Generation + `,"prompt":"` + prompt + `"`, Document, BlockType}, more...), ",") + "}"
 }
+
+// Environments is a catalog with the built-in environments, app and host, of which workspace is the default and machine cannot be built.
+func Environments() *environments.Catalog {
+	catalog, err := environments.New(environments.Config{
+		Data: "/var/lib/signoff",
+		Definitions: map[string]environments.Definition{
+			"app":  {Mounts: map[string]string{"/srv/app": "write", "/var/log/app": "read"}, Network: []string{"corp"}},
+			"host": {Isolation: "none", User: "operator", Allow: []string{"^systemctl status "}},
+		},
+		Networks: map[string]environments.NetworkDefinition{"corp": {Hosts: []string{"*.corp.example"}, CIDRs: []string{"10.20.0.0/16"}}},
+	}, anyMachine{})
+	if err != nil {
+		panic(err)
+	}
+	catalog.Limit("/work", func(e domain.Environment, directory string) error {
+		if e.Name == "machine" || directory == "/srv/app/foreign" {
+			return errors.New("the kernel has no user namespaces")
+		}
+		return nil
+	})
+	return catalog
+}
+
+// anyMachine has every file, and its users read nothing of the server's.
+type anyMachine struct{}
+
+func (anyMachine) Real(path string) (string, error) { return path, nil }
+func (anyMachine) Reads(_, _ string) (bool, error)  { return false, nil }

@@ -21,6 +21,7 @@ const (
 type Script struct {
 	Commands []Command // every simple command, wherever it stands, without its wrappers
 	Writes   []string  // files that it writes, as written; [Unknown] where the name is not known
+	Reads    []string  // files that it reads by redirections, as written
 	Unclear  []string  // why a part of it cannot be judged; not empty: a person must look, whatever a rule allows
 
 	line    string    // what was parsed

@@ -318,7 +318,9 @@ func (r *reading) redirect(redirect *syntax.Redirect) {
 			return
 		}
 		r.opens(target, redirect.Op == syntax.DplOut)
-	case syntax.RdrIn, syntax.WordHdoc:
+	case syntax.WordHdoc:
+		r.connects(r.word(redirect.Word))
+	case syntax.RdrIn:
 		r.opens(r.word(redirect.Word), false)
 	default:
 		r.opens(r.word(redirect.Word), true)
@@ -338,13 +340,23 @@ func simpleText(doc *syntax.Word) bool {
 	return true
 }
 
-// opens notes a file that a redirection opens. Bash itself connects to /dev/tcp/host/port.
+// opens notes a file that a redirection opens.
 func (r *reading) opens(target word, toWrite bool) {
-	if strings.HasPrefix(target.text, "/dev/tcp") || strings.HasPrefix(target.text, "/dev/udp") {
-		r.unclear("A redirection opens a connection.")
-	}
+	r.connects(target)
 	if toWrite {
 		r.write(target)
+		return
+	}
+	if target.kind != plain || target.text == "" {
+		target.text = Unknown
+	}
+	r.Reads = append(r.Reads, target.text)
+}
+
+// connects notes a connection: bash itself connects to /dev/tcp/host/port.
+func (r *reading) connects(target word) {
+	if strings.HasPrefix(target.text, "/dev/tcp") || strings.HasPrefix(target.text, "/dev/udp") {
+		r.unclear("A redirection opens a connection.")
 	}
 }
 

@@ -1,6 +1,7 @@
 // The request that an execution came of, put together from what the API shows of it, to be sent once more by hand.
 
 import { curl } from "./curl.js";
+import { choiceOf } from "./environment.js";
 
 const members = [
   "source", "messages", "prompt", "systemPrompt", "instructions", "contextFrom", "outputSchema", "capabilities", "tools", "policy", "safeMode", "memory",
@@ -13,7 +14,8 @@ const members = [
 /** The body of POST /executions; undefined where the API does not show all of it: blocks, documents and tools of the client are not in its answer. */
 function requestOf(execution) {
   if (execution.kind !== "agent" || execution.block) return undefined;
-  return Object.fromEntries(members.map((name) => [name, execution[name]]).filter(([, value]) => says(value)));
+  const body = Object.fromEntries(members.map((name) => [name, execution[name]]).filter(([, value]) => says(value)));
+  return execution.environment ? { ...body, environment: choiceOf(execution.environment) } : body;
 }
 
 function says(value) {

@@ -8,6 +8,7 @@ import { age, expiry } from "./clock.js";
 import { DecisionForm } from "./decision.js";
 import { diffView, diffsOf } from "./diff.js";
 import { attribute, fill, h, say, uniqueId } from "./dom.js";
+import { environmentChip, hostWarning, lendsView, riskText, splitReason } from "./environment.js";
 import { moment, words } from "./format.js";
 import { lookup } from "./lookup.js";
 import { outcomeView } from "./outcome.js";
@@ -42,9 +43,11 @@ class Card {
     this.left = expiry(h("span", { class: "expiry" }), approval.expiresAt);
     this.heading = h("h2", { id: title });
     this.shown = h("div", { class: "shown stack" });
-    const properties = { class: "approval card", tabindex: "0", "aria-labelledby": title, data: { id: approval.id } };
+    this.warning = h("div", { id: uniqueId("warning") });
+    this.chip = h("span", {});
+    const properties = { class: "approval card", tabindex: "0", "aria-labelledby": `${this.warning.id} ${title}`, data: { id: approval.id } };
     this.element = h("article", { ...properties, on: { keydown: (event) => this.key(event) } },
-      this.top(), this.heading, inPlace ? null : askerView(approval, execution), this.shown);
+      this.warning, this.top(), this.heading, inPlace ? null : askerView(approval, execution), this.shown);
     this.draw();
     this.answer();
   }
@@ -52,14 +55,16 @@ class Card {
   top() {
     const { kind, requestedAt } = this.approval;
     return h("div", { class: "row spread small card-top" },
-      h("span", { class: "row" }, this.badge, h("span", {}, lookup(kinds, kind) ?? words(String(kind)))),
+      h("span", { class: "row" }, this.badge, h("span", {}, lookup(kinds, kind) ?? words(String(kind))), this.chip),
       h("span", { class: "row muted times" }, age(h("span"), requestedAt), h("span", {}, this.left)));
   }
 
   draw() {
     const { approval } = this;
+    fill(this.warning, hostWarning(approval));
+    fill(this.chip, approval.environment && environmentChip(approval.environment));
     fill(this.heading, revealedCall(approval.summary || approval.tool));
-    fill(this.shown, whyView(approval), contentView(approval), factsView(approval), identityView(approval));
+    fill(this.shown, lendsView(approval.environment), whyView(approval), contentView(approval), factsView(approval), identityView(approval));
     this.status();
   }
 
@@ -161,7 +166,9 @@ const kinds = { toolCall: "Tool call", agentPermission: "An agent's own call", q
 
 // ——— what it shows ———
 
-function whyView({ reason, askedBy }) {
+function whyView(approval) {
+  const { askedBy } = approval;
+  const { rest: reason } = splitReason(approval);
   if (!reason && !askedBy) return null;
   const look = lookup(looks, askedBy) ?? "";
   return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${lookup(asks, askedBy) ?? askedBy} `), reason && revealCall(reason));
@@ -183,11 +190,12 @@ function contentView(approval) {
   ];
 }
 
-function factsView({ tool, workingDirectory, kind, isolation }) {
+function factsView({ tool, workingDirectory, kind, isolation, environment }) {
   return h("dl", { class: "facts" },
     h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealedCall(tool))),
     h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealedCall(workingDirectory || "–"))),
-    isolation && [h("dt", {}, "Isolation"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind))]);
+    isolation && [h("dt", {}, "Isolation"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind, environment))],
+    environment && [h("dt", {}, "Environment"), h("dd", {}, revealed(environment.name), ". ", riskText(environment.risk), environment.user && [" As ", revealed(environment.user), "."])]);
 }
 
 /** What names this approval for whoever looks into a log. */

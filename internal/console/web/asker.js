@@ -71,7 +71,9 @@ const isolations = {
 };
 
 /** Describes the isolation of a call; an unknown name stays as it is. */
-export function confinementText(isolation, kind) {
+export function confinementText(isolation, kind, environment) {
+  if (environment?.risk === "host") return "none: its environment has none";
+  if (environment?.risk === "machine" && isolation !== "none") return `${isolation}: it sees, writes and reaches what its environment shows, and hosts that its arguments name`;
   if (kind === "agentPermission" && isolation === "none") return "none: the agent runs it itself, with the files and the network of the server's user";
   return lookup(isolations, isolation) ?? isolation;
 }

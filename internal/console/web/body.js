@@ -1,6 +1,7 @@
 // From what a person has filled in to the body of POST /executions, and back from an execution that has been. What nobody set is not in the
 // body, so the server's defaults hold. What is wrong is left to the server to say, except what cannot be written as JSON at all.
 
+import { choiceOf } from "./environment.js";
 import { fields, fixedDefaults } from "./fields.js";
 import { parseJSON, showJSON } from "./json.js";
 
@@ -69,6 +70,7 @@ const kinds = {
   list: { read: (names) => names, show: (names) => names },
   pairs: { read: readPairs, show: (pairs) => Object.entries(pairs).map(([name, value]) => `${name}=${value}`).join("\n") },
   json: { read: readJSON, show: showJSON },
+  environment: { read: (choice) => choice, show: choiceOf },
   check: { read: (_, field) => field.sends, show: (value, field) => value === field.sends },
 };
 

@@ -82,7 +82,7 @@ class Page {
       on: { click: (event) => this.toggleFeed(event.currentTarget) } }, "Raw events"),
       copyButton("Copy as curl", () => curlOf(this.execution)), h("a", { class: "button", href: `#/new?from=${encodeURIComponent(this.id)}` },
         "Start another"));
-    fill(this.page.main, h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution), controls,
+    fill(this.page.main, h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution, this.signal), controls,
       settings.element, this.state, this.trouble,
       h("div", { class: "columns" }, h("div", { class: "talk" }, plan.element, h("h2", { class: "spoken" }, "Conversation"), this.list, this.newBelow,
         interrupted.element, result.element, this.close, followUp.element), feed.element));

@@ -2,6 +2,7 @@
 
 import { age, tick } from "./clock.js";
 import { attribute, fill, h, say } from "./dom.js";
+import { executionEnvironment } from "./environment.js";
 import { amount, cost, duration, moment, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { reveal } from "./reveal.js";
@@ -107,11 +108,11 @@ function fact(name, value) {
 }
 
 /** Who and what: source, folder, id, when. */
-export function origin(execution) {
-  const { source, id, createdAt, workingDirectory } = execution;
+export function origin(execution, signal) {
+  const { environment, source, id, createdAt, workingDirectory } = execution;
   const answers = source.type === "acp" ? source.command : "internal agent";
   return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model))],
     ", created ",
     age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ",
-      h("span", { class: "mono" }, id));
+      h("span", { class: "mono" }, id), environment && h("span", { class: "seen" }, executionEnvironment(environment, signal)));
 }

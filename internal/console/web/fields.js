@@ -13,6 +13,7 @@ export const capabilities = [
   capability("network", "Reach hosts"),
   capability("mcp", "Use MCP servers"),
   capability("delegate", "Delegate to agents"),
+  capability("host", "Work on the host"),
 ];
 
 /**
@@ -38,6 +39,7 @@ export const fields = [
     name: "workingDirectory", pointer: "/workingDirectory", kind: "text", label: "Working directory",
     hint: "Inside the server's workspace.", placeholder: "the workspace itself",
   },
+  { name: "environment", pointer: "/environment", kind: "environment", label: "Environment" },
   { name: "keepOpen", pointer: "/keepOpen", kind: "check", sends: true, label: "Keep it open for further prompts" },
   {
     name: "systemPrompt", pointer: "/systemPrompt", kind: "text", rows: 4, label: "System prompt",

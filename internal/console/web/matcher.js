@@ -19,6 +19,8 @@ const words = {
   path: (value) => ({ text: "on paths like", value }),
   host: hostWords,
   mcpServer: (value) => ({ text: "tools of the MCP server", value }),
+  environment: (value) => ({ text: "in the environment", value }),
+  environmentDigest: (value) => ({ text: "as it was defined with the digest", value }),
 };
 
 function classWords(value) {

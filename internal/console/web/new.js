@@ -7,6 +7,7 @@ import { copyButton, curl } from "./curl.js";
 import { attribute, fill, h, painter, say } from "./dom.js";
 import { Draft } from "./draft.js";
 import { capabilities, field, fields } from "./fields.js";
+import { EnvironmentChoice } from "./environmentchoice.js";
 import { Field, Fields } from "./form.js";
 import { plural, shortId } from "./format.js";
 import { busy, isBusy } from "./loading.js";
@@ -32,6 +33,7 @@ async function learn(from, signal) {
     models: get("/models", {}, { signal }).then((list) => list.items),
     agents: get("/agents", {}, { signal }).then((list) => list.items),
     tools: get("/tools", {}, { signal }).then((list) => list.items),
+    environments: get("/environments", {}, { signal }).then((list) => list.items),
     earlier: from === null ? undefined : get(executionPath(from), {}, { signal }),
   };
   const names = Object.keys(questions);
@@ -59,7 +61,8 @@ class NewExecution {
   }
 
   makeFields() {
-    const made = [...this.source.fields, ...capabilities.map((spec) => this.capability(spec)), this.tools()];
+    const made = [...this.source.fields, ...capabilities.map((spec) => this.capability(spec)), this.tools(),
+      new EnvironmentChoice(field("environment"), this.known.environments)];
     return fields.map((spec) => made.find((one) => one.spec === spec) ?? this.plain(spec));
   }
 
@@ -72,7 +75,7 @@ class NewExecution {
   capability(spec) {
     const standard = this.defaults[spec.name];
     const first = { value: "", text: standard === undefined ? "Default" : `Default: ${standard}` };
-    return new Field(spec, { options: [first, ...["deny", "ask", "allow"].map((text) => ({ value: text, text }))] });
+    return new Field(spec, { options: [first, ...verdictsOf(spec).map((text) => ({ value: text, text }))] });
   }
 
   tools() {
@@ -87,7 +90,7 @@ class NewExecution {
   }
 
   drawFields() {
-    const first = ["prompt", "workingDirectory", "keepOpen"];
+    const first = ["prompt", "environment", "workingDirectory", "keepOpen"];
     const own = new Set([...this.source.fields, ...capabilities.map((spec) => this.fields.named(spec.name))]);
     const more = this.fields.all.filter((one) => !own.has(one) && !first.includes(one.spec.name));
     return h("div", { class: "stack" },
@@ -209,6 +212,11 @@ class NewExecution {
     const lost = problem.status === 0 ? " It may have started all the same; pressing Start again, with nothing changed, starts nothing twice." : "";
     this.fields.complain(problem.errors, problem.message + lost);
   }
+}
+
+/** Nothing that a request says lets commands run on the host unasked. */
+function verdictsOf({ name }) {
+  return name === "host" ? ["deny", "ask"] : ["deny", "ask", "allow"];
 }
 
 /** The numbers stand beside each other. */

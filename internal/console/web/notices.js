@@ -42,6 +42,7 @@ const notices = {
   "model.retrying": ({ attempt, delayMs, at, code, message }) =>
     warn(`The model failed, attempt ${attempt}; asked again after ${duration(delayMs)}${at && delayMs >= 60_000 ? `, ${moment(at)}` : ""}.`, `${code}: ${message}`),
   "model.switched": ({ from, to, code, message }) => warn(`The model ${from} was given up; ${to} is asked from here on.`, `${code}: ${message}`),
+  "model.stateDropped": ({ model }) => info(`The model ${model} goes on without its earlier reasoning.`),
   "context.compacted": ({ results, before, after }) =>
     info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),

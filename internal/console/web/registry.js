@@ -4,6 +4,7 @@
 import { get } from "./api.js";
 import { availability } from "./availability.js";
 import { fill, h } from "./dom.js";
+import { environmentChip, riskText, shows } from "./environment.js";
 import { amount } from "./format.js";
 import { showJSON } from "./json.js";
 import { loading } from "./loading.js";
@@ -13,15 +14,18 @@ import { revealText, revealed } from "./reveal.js";
 export function showRegistry({ main, signal }) {
   const agents = h("div", { class: "registry" });
   const models = h("div", { class: "registry" });
+  const environments = h("div", { class: "registry" });
   const tools = h("div", { class: "stack" });
   main.append(
     h("h1", {}, "Agents and models"),
     h("section", { class: "stack", "aria-labelledby": "agents" }, h("h2", { id: "agents" }, "Agents"), agents),
     h("section", { class: "stack", "aria-labelledby": "models" }, h("h2", { id: "models" }, "Models"), models),
+    h("section", { class: "stack", "aria-labelledby": "environments" }, h("h2", { id: "environments" }, "Environments"), environments),
     h("section", { class: "stack", "aria-labelledby": "tools" }, h("h2", { id: "tools" }, "Tools"),
       h("details", { class: "card tools" }, h("summary", {}, "Show the tools of the internal agent"), tools)));
   list(agents, signal, "/agents", agentCard, "No agent is set up.");
   list(models, signal, "/models", modelCard, "No model is set up.");
+  list(environments, signal, "/environments", environmentCard, "No environment is set up.");
   list(tools, signal, "/tools", toolCard, "The internal agent has no tools.");
 }
 
@@ -41,8 +45,23 @@ function agentCard(agent) {
       ["Version", agent.version === null ? amount(null) : revealed(agent.version)],
       agent.mode === null ? undefined : ["Mode", revealed(agent.mode)],
       agent.defaultModel === null ? undefined : ["Model", revealed(agent.defaultModel)],
+      agent.type === "acp" ? ["Isolation", isolationOf(agent)] : undefined,
     ]),
     agent.available ? start("agent", agent.name) : null);
+}
+
+function isolationOf({ environment }) {
+  if (!environment) return "none: it has the files and the network of the server's user";
+  return ["isolated, in the environment ", h("strong", {}, revealed(environment))];
+}
+
+function environmentCard(environment) {
+  const { name, risk, default: isDefault } = environment;
+  return h("article", { class: "card" },
+    h("h3", { class: "row" }, revealed(name), environmentChip({ name, risk }), isDefault ? h("span", { class: "badge" }, "default") : null),
+    availability(environment),
+    h("p", {}, riskText(risk)),
+    h("ul", { class: "matcher small" }, shows(environment).map((sentence) => h("li", {}, revealed(sentence)))));
 }
 
 function modelCard(model) {

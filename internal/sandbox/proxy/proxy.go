@@ -10,6 +10,8 @@ import (
 	"math"
 	"net"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +28,9 @@ import (
 // redirect included, which leads the program back here.
 type Proxy struct {
 	dialer  egress.Dialer
+	idle    time.Duration
+	relays  []string                  // host:port
+	served  map[string]func(net.Conn) // relay → who takes its connections
 	traffic traffic
 	over    context.Context //nolint:containedctx // it is the proxy's own life, and ends every connection
 	end     context.CancelFunc
@@ -38,7 +43,10 @@ const (
 	headTimeout    = 10 * time.Second // for the whole head of a request
 	idleTimeout    = 2 * time.Minute  // for the next byte, in whichever direction
 	maxHead        = 32 << 10
-	maxLinger      = 256 << 10 // of a refused request that is still read, so that the refusal arrives
+
+	lastingIdleTimeout = 15 * time.Minute // of a process: a model may think for long before its first word
+
+	maxLinger = 256 << 10 // of a refused request that is still read, so that the refusal arrives
 )
 
 // Open makes a proxy to the hosts that the dialer names. It refuses patterns that would cover nothing: a command without the
@@ -50,7 +58,9 @@ func Open(dialer egress.Dialer) (*Proxy, error) {
 				"%q is not a host that a command can be granted: a name, an address, *.name, or * for every public host.", pattern)
 		}
 	}
-	p := &Proxy{dialer: dialer, slots: make(chan struct{}, maxConnections)}
+	p := &Proxy{
+		dialer: dialer, idle: idleTimeout, relays: relaysTo(dialer.Networks), served: map[string]func(net.Conn){}, slots: make(chan struct{}, maxConnections),
+	}
 	p.over, p.end = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -64,8 +74,41 @@ func (p *Proxy) Close() {
 	p.running.Wait()
 }
 
+// Relays are the hosts of networks that are names: an address has no place in a list of names, and a pattern no address.
+func (p *Proxy) Relays() []string { return p.relays }
+
+func relaysTo(networks []domain.Network) []string {
+	var relays []string
+	for _, network := range networks {
+		for _, host := range network.Hosts {
+			if strings.HasPrefix(host, "*") || net.ParseIP(host) != nil {
+				continue
+			}
+			for _, port := range network.Ports {
+				relays = append(relays, net.JoinHostPort(host, strconv.Itoa(int(port))))
+			}
+		}
+	}
+	slices.Sort(relays)
+	return slices.Compact(relays)
+}
+
+// Serve has connections to a relay taken by serve, which may keep them for as long as it likes. The proxy closes them. Serve is called before Start.
+func (p *Proxy) Serve(relay string, serve func(net.Conn)) {
+	p.relays = append(p.relays, relay)
+	p.served[relay] = serve
+}
+
+// Last prepares the proxy for a process that lives for hours: connections may be silent for longer, and each of the dialer's hosts that is
+// a name gets relays at the ports of the web. It is called before Start.
+func (p *Proxy) Last() {
+	p.idle = lastingIdleTimeout
+	web := domain.Network{Hosts: p.dialer.Hosts, Ports: []uint16{80, 443}}
+	p.relays = slices.Compact(slices.Sorted(slices.Values(append(p.relays, relaysTo([]domain.Network{web})...))))
+}
+
 // serve takes connections until the proxy is closed. A listener that fails is closed, which the command sees as a refusal.
-func (p *Proxy) serve(listener net.Listener) {
+func (p *Proxy) serve(listener net.Listener, serveConn func(net.Conn)) {
 	defer p.closing(listener)()
 	for {
 		select {
@@ -79,7 +122,7 @@ func (p *Proxy) serve(listener net.Listener) {
 		}
 		p.running.Go(func() {
 			defer func() { <-p.slots }()
-			p.serveConn(&idleConn{Conn: client, timeout: idleTimeout})
+			serveConn(client)
 		})
 	}
 }
@@ -95,6 +138,7 @@ func (p *Proxy) closing(c io.Closer) func() {
 
 // serveConn serves the one request of a connection.
 func (p *Proxy) serveConn(client net.Conn) {
+	client = p.lively(client)
 	defer p.closing(client)()
 	request, body, err := readHead(client)
 	if err != nil {
@@ -114,6 +158,26 @@ func (p *Proxy) serveConn(client net.Conn) {
 	}
 }
 
+// relayTo carries connections to one host, whatever they say.
+func (p *Proxy) relayTo(address string) func(net.Conn) {
+	return func(client net.Conn) {
+		defer p.closing(client)()
+		if serve := p.served[address]; serve != nil {
+			serve(client)
+			return
+		}
+		client = p.lively(client)
+		upstream, err := p.dialer.DialContext(p.over, "tcp", address)
+		p.traffic.note(address, err)
+		if err != nil {
+			return // the program sees a connection that ends; the last line of the output says more
+		}
+		upstream = p.lively(upstream)
+		defer p.closing(upstream)()
+		carry(client, client, upstream)
+	}
+}
+
 // readHead reads no more than a head may have, and not for longer than it may take. What follows comes from the reader.
 func readHead(client net.Conn) (*http.Request, *bufio.Reader, error) {
 	late := time.AfterFunc(headTimeout, func() { client.Close() })
@@ -123,6 +187,11 @@ func readHead(client net.Conn) (*http.Request, *bufio.Reader, error) {
 	request, err := http.ReadRequest(reader)
 	head.N = math.MaxInt64
 	return request, reader, err
+}
+
+// lively gives a connection up that stands still.
+func (p *Proxy) lively(connection net.Conn) net.Conn {
+	return &idleConn{Conn: connection, timeout: p.idle}
 }
 
 func (p *Proxy) dial(request *http.Request) (net.Conn, error) {
@@ -135,7 +204,7 @@ func (p *Proxy) dial(request *http.Request) (net.Conn, error) {
 	if err != nil {
 		return nil, unreachable(address, err)
 	}
-	return &idleConn{Conn: upstream, timeout: idleTimeout}, nil
+	return p.lively(upstream), nil
 }
 
 // destination is taken from where the request says that it goes, never from its Host header, which could say otherwise.
@@ -200,6 +269,11 @@ func tunnel(client net.Conn, early io.Reader, upstream net.Conn) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
+	carry(client, early, upstream)
+}
+
+// carry copies bytes both ways. What the client sends comes from sent.
+func carry(client net.Conn, sent io.Reader, upstream net.Conn) {
 	half := func(to net.Conn, from io.Reader) {
 		if _, err := io.Copy(to, from); err != nil {
 			client.Close()
@@ -208,7 +282,7 @@ func tunnel(client net.Conn, early io.Reader, upstream net.Conn) {
 		closeWrite(to)
 	}
 	var upload sync.WaitGroup
-	upload.Go(func() { half(upstream, early) })
+	upload.Go(func() { half(upstream, sent) })
 	half(client, upstream)
 	upload.Wait()
 }

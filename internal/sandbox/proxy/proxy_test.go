@@ -212,7 +212,7 @@ func TestProxyBoundsConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	p := open(t, egress.Dialer{Hosts: []string{}})
-	p.running.Go(func() { p.serve(listener) })
+	p.running.Go(func() { p.serve(listener, p.serveConn) })
 	var all []net.Conn
 	for range maxConnections {
 		one, err := net.Dial("tcp", listener.Addr().String())

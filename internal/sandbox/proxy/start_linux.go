@@ -8,22 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Start serves the listening socket that arrives over relay, until Close, and closes relay.
+// Start serves the listening sockets that arrive over relay, until Close, and closes relay.
 func (p *Proxy) Start(relay *os.File) { p.running.Go(func() { p.await(relay) }) }
 
-// await serves the socket as soon as it arrives, until the proxy is closed. A command that never started sends none.
+// await serves each socket as soon as it arrives, until the proxy is closed. A command that never started sends none.
 func (p *Proxy) await(relay *os.File) {
 	defer p.closing(relay)()
-	socket, err := receive(relay)
-	if err != nil {
-		return
+	for i := range 1 + len(p.relays) {
+		socket, err := receive(relay)
+		if err != nil {
+			return
+		}
+		listener, err := net.FileListener(socket)
+		socket.Close()
+		if err != nil {
+			return
+		}
+		serveConn := p.serveConn
+		if i > 0 {
+			serveConn = p.relayTo(p.relays[i-1])
+		}
+		p.running.Go(func() { p.serve(listener, serveConn) })
 	}
-	defer socket.Close()
-	listener, err := net.FileListener(socket)
-	if err != nil {
-		return
-	}
-	p.serve(listener)
 }
 
 // receive waits for one descriptor. There is room for no other.

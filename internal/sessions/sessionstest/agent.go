@@ -138,7 +138,7 @@ func (s Sandbox) Name() string {
 }
 
 // Reaches is as in the real ones: without isolation a command reaches everything.
-func (s Sandbox) Reaches(dir string, _ bool) []string {
+func (s Sandbox) Reaches(dir string, _ domain.Environment, _ bool) []string {
 	if s.Name() == "off" {
 		return []string{"/"}
 	}
@@ -146,7 +146,7 @@ func (s Sandbox) Reaches(dir string, _ bool) []string {
 }
 
 // Keeps says that all can be kept from a command where it is isolated.
-func (s Sandbox) Keeps(context.Context, string, domain.Denied) error {
+func (s Sandbox) Keeps(context.Context, string, domain.Environment, domain.Denied) error {
 	if s.Name() == "off" {
 		return errors.New("commands are not isolated on this server")
 	}

@@ -46,7 +46,9 @@ func roundTrip(w *world) {
 	expires := now().Add(time.Hour)
 	a.Expires = &expires
 	a.AskedBy, a.Reason = "capability", "It runs a <command>."
-	a.Isolation = &domain.Isolation{Name: "bubblewrap"}
+	a.Isolation, a.Environment = &domain.Isolation{Name: "bubblewrap"}, &domain.ApprovalEnvironment{
+		EnvironmentStamp: domain.EnvironmentStamp{Name: "machine", Digest: "d"}, Risk: domain.ViewMachine, User: "nobody", Lends: []string{"KUBECONFIG"},
+	}
 	a.RememberOptions = []domain.RememberOption{{PreviewID: "p", Matcher: domain.Matcher{Path: "/w/<**>"}, Description: "d"}}
 	step := said(id, 1, 2)
 	step.Ask = []domain.Approval{a}

@@ -29,6 +29,8 @@ type Host struct {
 	Dir     string                                                                     // where Files or Tree stand; empty refuses absolute paths
 	Outputs map[string]string                                                          // what calls have printed, by their id
 	Notes   map[domain.MemoryScope]string                                              // what is noted at first, with revision 1
+	Place   domain.Environment                                                         // what the execution sees
+	Around  string                                                                     // and how it is told to the model
 	Book    domain.Runbook                                                             // what the execution works on
 	Client  func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
 	Refuse  func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
@@ -83,6 +85,12 @@ func (h *Host) takeLocked(payload domain.Payload) error {
 	h.payloads = append(h.payloads, payload)
 	return nil
 }
+
+// Environment implements [domain.Host].
+func (h *Host) Environment() domain.Environment { return h.Place }
+
+// Surroundings implements [domain.Host].
+func (h *Host) Surroundings(context.Context) string { return h.Around }
 
 // Authorize implements [domain.Host].
 func (h *Host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {

@@ -45,6 +45,10 @@ const bodies = [
   ["labels are lines",
     { type: "internal", metadata: "a=1\n\n b = x=y \n__proto__=z" },
     { source: { type: "internal" }, metadata: Object.fromEntries([["a", "1"], ["b", "x=y"], ["__proto__", "z"]]) }],
+  ["an environment is a name, or what is left of one",
+    { type: "internal", environment: { name: "app", readOnly: true, mounts: ["/srv"] } },
+    { source: { type: "internal" }, environment: { name: "app", readOnly: true, mounts: ["/srv"] } }],
+  ["the default environment is not sent", { type: "internal", environment: null }, { source: { type: "internal" } }],
   ["capabilities stand together",
     { type: "internal", write: "deny", execute: "allow" },
     { source: { type: "internal" }, capabilities: { write: "deny", execute: "allow" } }],
@@ -82,6 +86,13 @@ test("without the settings all that an execution had is said", () => {
   const { body } = bodyOf(valuesOf(plain, undefined));
   assert.deepEqual(body.capabilities, plain.capabilities);
   assert.equal(body.timeoutSeconds, 300);
+});
+
+test("running again keeps the environment, without the digest that no request sets", () => {
+  const again = (environment) => bodyOf(valuesOf({ ...plain, environment }, settings)).body.environment;
+  assert.equal(again({ name: "machine", digest: "9f" }), "machine");
+  assert.deepEqual(again({ name: "app", readOnly: true, hosts: [], digest: "9f" }), { name: "app", readOnly: true, hosts: [] });
+  assert.equal(again(null), undefined); // of an older server
 });
 
 test("running again keeps whatever held an execution back", () => {

@@ -1,0 +1,10 @@
+package harness
+
+import (
+	"cmp"
+	"syscall"
+)
+
+func dieWithStarter(attributes *syscall.SysProcAttr) {
+	attributes.Pdeathsig = cmp.Or(attributes.Pdeathsig, syscall.SIGKILL)
+}
