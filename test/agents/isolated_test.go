@@ -40,7 +40,7 @@ func TestIsolated(t *testing.T) {
 	for _, a := range table {
 		t.Run(a.name, func(t *testing.T) {
 			h := newHome(t, a, "")
-			for _, installed := range []string{a.installed(t), nodes[runtime.GOARCH].installed(t)} {
+			for _, installed := range []string{a.installed(t), nodes[runtime.GOARCH].installed(t), agents} {
 				must(t, os.Chmod(installed, 0o755)) // the agent runs as another user
 			}
 			h.fill = strings.NewReplacer("{home}", sandbox.ProcessHome, "{mock}", "http://"+provider+":"+providerPort, "{key}", key)

@@ -30,14 +30,13 @@ export function environmentChip({ name, risk }, more = []) {
 function show(chip, { name, risk }, more, late = false) {
   attribute(chip, "data-risk", risk);
   attribute(chip, "title", risk === undefined ? null : [riskText(risk), ...more].map(revealText).join(" "));
-  if (late) return;
-  const text = risk === undefined ? null : [" · ", lookup(risks, risk)?.text ?? revealed(`risk: ${risk}`)];
-  fill(chip, h("span", { class: "spoken" }, "Environment: "), revealed(name), text);
+  const words = risk === undefined ? null : [" · ", lookup(risks, risk)?.text ?? revealed(`risk: ${risk}`)];
+  fill(chip, h("span", { class: "spoken" }, "Environment: "), revealed(name), late ? h("span", { class: "spoken" }, words) : words);
 }
 
 /**
  * The chip of an execution. The execution knows the name, the registry the risk; a key that may not read that leaves the chip without. The risk comes later
- * than the page, so it is a colour and a tooltip, whose words screen readers say, too: another word in the chip would move the page below it.
+ * than the page, so it is a colour, a tooltip and words for screen readers alone: another word to see in the chip would move the page below it.
  */
 export function executionEnvironment(environment, signal) {
   const chip = environmentChip({ name: environment.name }); // the registry is asked meanwhile
