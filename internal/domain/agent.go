@@ -119,6 +119,7 @@ type Prompt struct {
 	Edits   int // the generation that this turn changes; 0: none
 	Rounds  int // model rounds already spent in this turn
 	Text    string
+	Parts   []PromptPart // with the pictures and files, in the order in which they were given; nil: Text is all
 	History []Message
 
 	Options map[string]string // of an external agent, to be set before the turn; [CodeInvalid] where it does not take them
@@ -265,7 +266,8 @@ const (
 type Message struct {
 	Role    Role
 	Text    string
-	Thought string // of the assistant; some providers want it back
+	Parts   []PromptPart // of the user: all that was said, with its files; of a tool: its pictures; nil: Text is all
+	Thought string       // of the assistant; some providers want it back
 	// Thinking is the part of the thought that the provider wants back, with signatures; only the provider can read it.
 	Thinking   json.RawMessage
 	ToolCalls  []ToolCall // of the assistant

@@ -10,6 +10,7 @@ type QueuedPrompt struct {
 	ID        PromptID
 	Execution ExecutionID
 	Text      string
+	Parts     []PromptPart // nil: Text is all
 	WhenBusy  WhenBusy
 	Edit      *Edit             // nil: it is no edit
 	Options   map[string]string // of an external agent, that are set before its turn and hold from then on
