@@ -44,6 +44,7 @@ var (
 	BeforeCancelGenerations    = before("store.cancelGenerations")
 	BeforeQueuePrompts         = before("store.queuePrompts")
 	BeforeWriteControlRequests = before("store.writeControlRequests")
+	BeforeKeepStates           = before("store.keepStates")
 	BeforeAppendDebug          = before("store.appendDebug")
 	BeforeAppendAudit          = before("store.appendAudit")
 

@@ -62,6 +62,9 @@ type Change struct {
 	// Debug is appended to the raw messages, of which the newest [DebugMessages] and [DebugBytes] are kept. The store sets N. Only the driver has any.
 	Debug []domain.DebugMessage
 
+	// States of answers that end in this change, by the driver. Read with [Store.AnswerStates].
+	States []domain.AnswerState
+
 	// Events get their seq in the transaction, in this order: the last one gets Result.LastSeq. Execution, Type, Time
 	// and Data are set by the caller. Data that is not UTF-8 is replaced here by the stored text.
 	Events []domain.Event

@@ -12,14 +12,14 @@ import (
 // Nearly all commits are plain: they append an agent's text to the log. By the steps of a batch such a commit takes five round trips to the server,
 // each slower than the work that it asks for. Where a with clause may write, the whole commit is one statement, and a statement is a transaction.
 
-// Plain reports whether the change is its driver's, and only writes events that no webhook sends and updates an execution that neither becomes idle
+// Plain reports whether the change is its driver's, and only writes events that no webhook sends and states of answers, and updates an execution that neither becomes idle
 // nor ends. So only its head can refuse it. A new field of Change is not plain until it is listed here.
 func (c *Change) Plain() bool {
 	if c.Epoch <= 0 || c.Update != nil && rests(c.Update.Status) {
 		return false
 	}
 	rest := *c
-	rest.Execution, rest.Epoch, rest.Update, rest.Progress, rest.Events = "", 0, nil, false, nil
+	rest.Execution, rest.Epoch, rest.Update, rest.Progress, rest.Events, rest.States = "", 0, nil, false, nil, nil
 	return reflect.ValueOf(&rest).Elem().IsZero() && !c.SendsWebhooks()
 }
 
@@ -81,38 +81,42 @@ func (b *batch) take(heads []takenRow) {
 }
 
 var (
-	plainHeads   = columns(`id text, driver bigint, events bigint, progress bigint, first bigint, moved bigint`)
+	plainHeads   = columns(`id text, driver bigint, events bigint, progress bigint, first bigint, moved bigint, states bigint, stated bigint`)
 	plainEvents  = columns(`type text, time bigint, data text`)
 	plainUpdates = columns(updateSpec)
+	plainStates  = columns(stateSpec)
 )
 
-// plainLists are the tables that the statement gets. A head has the places of its first event and of its update in their tables, from 1 on; 0 is
-// no update.
-func (b *batch) plainLists() (heads, events, updates list, err error) {
-	heads.columns, events.columns, updates.columns = plainHeads, plainEvents, plainUpdates
+// plainLists are the tables that the statement gets. A head has the places of its first event, of its first state and of its update in their
+// tables, from 1 on; 0 is no update.
+func (b *batch) plainLists() (heads, events, states, updates list, err error) {
+	heads.columns, events.columns, states.columns, updates.columns = plainHeads, plainEvents, plainStates, plainUpdates
 	for _, i := range b.order {
 		c, moved := &b.changes[i], 0
 		if c.Update != nil {
 			values, err := updateValues(c)
 			if err != nil {
-				return heads, events, updates, err
+				return heads, events, states, updates, err
 			}
 			updates.rows = append(updates.rows, values)
 			moved = len(updates.rows)
 		}
 		heads.rows = append(heads.rows, []any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress),
-			int64(len(events.rows) + 1), int64(moved)})
+			int64(len(events.rows) + 1), int64(moved), int64(len(c.States)), int64(len(states.rows) + 1)})
+		for _, state := range c.States {
+			states.rows = append(states.rows, stateValues(state))
+		}
 		for j := range c.Events {
 			events.rows = append(events.rows, eventValues(&c.Events[j]))
 		}
 	}
-	return heads, events, updates, nil
+	return heads, events, states, updates, nil
 }
 
-// plainStatement does what takeHeads, appendEvents, appendFeed and updateExecutions do. It finds the rows of a head by their places and not by a
+// plainStatement does what takeHeads, appendEvents, appendFeed, keepStates and updateExecutions do. It finds the rows of a head by their places and not by a
 // join, because the planner cannot know how many rows there will be.
 func (b *batch) plainStatement() (string, []any, error) {
-	heads, events, updates, err := b.plainLists()
+	heads, events, states, updates, err := b.plainLists()
 	if err != nil {
 		return "", nil, err
 	}
@@ -121,7 +125,7 @@ func (b *batch) plainStatement() (string, []any, error) {
 	said, args := d.columnsOf(events, "t.first : t.first + t.events - 1", args)
 	statement := `with ` + given + `,
 		v as (select given.*, 0 as ends, 0 as urgent, null::bigint as writes, null::bigint as until from given)` + d.lockHeads() + `,
-		taken (id, last, tenant, key, owner, events, first, moved) as (` + updateHeads + `, v.events, v.first, v.moved),
+		taken (id, last, tenant, key, owner, events, first, moved, states, stated) as (` + updateHeads + `, v.events, v.first, v.moved, v.states, v.stated),
 		logged as (
 			insert into events (execution_id, seq, tenant_id, type, time_us, data)
 			select t.id, t.last - t.events + e.n, t.tenant, e.type, e.time, e.data
@@ -129,6 +133,15 @@ func (b *batch) plainStatement() (string, []any, error) {
 		fed as (
 			insert into feed (tenant_id, key, execution_id, first_seq, last_seq)
 			select tenant, key, id, last - events + 1, last from taken where events > 0)`
+	if len(states.rows) > 0 {
+		var kept string
+		kept, args = d.columnsOf(states, "t.stated : t.stated + t.states - 1", args)
+		statement += `,
+		kept as (
+			insert into answer_states (execution_id, message_id, tenant_id, state)
+			select t.id, s.message, t.tenant, s.state from taken t cross join lateral unnest(` + kept + `) s (message, state)
+			on conflict do nothing)`
+	}
 	if len(updates.rows) > 0 {
 		var due string
 		due, args = d.columnsOf(updates, "t.moved", args)

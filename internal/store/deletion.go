@@ -72,6 +72,7 @@ var belongings = []struct{ table, key string }{
 	{"approvals", "id"},
 	{"prompts", "id"},
 	{"debug_messages", "n"},
+	{"answer_states", "message_id"},
 	{"client_calls", "call_id"},
 	{"generations", "number"},
 	{"permission_rules", "id"},

@@ -28,7 +28,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("to become %s is plain: %v", status, c.Plain())
 		}
 	}
-	allowed := map[string]bool{"Execution": true, "Epoch": true, "Update": true, "Progress": true, "Events": true}
+	allowed := map[string]bool{"Execution": true, "Epoch": true, "Update": true, "Progress": true, "Events": true, "States": true}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[store.Change]()) {
 		if field.Anonymous { // its fields come by themselves
 			continue

@@ -62,6 +62,7 @@ func Run(t *testing.T, open Replicas) {
 		{"of generations at once one is the next", generationsAtOnce},
 		{"an acceptance and the end do not pass each other by", acceptedAgainstTheEnd},
 		{"the live executions at a place are known", liveAtAPlace},
+		{"the state of an answer is read back byte for byte", answerStates},
 		{"raw messages are read back as they were written", debugRoundTrip},
 		{"pages of raw messages are bounded", debugPages},
 		{"the newest raw messages stay", debugIsTrimmed},

@@ -74,6 +74,7 @@ func deletes(w *world) {
 	for _, id := range []domain.ExecutionID{id, neighbour} {
 		w.accepted(prompted(id, domain.WhenBusyEnqueue, "k"))
 		w.accepted(traced(id, 3, "x"))
+		w.accepted(stated(said(id, 1, 1), "a", "b"))
 	}
 
 	end := ending(id, 1)
@@ -100,7 +101,7 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	events := ok(w.s.Events(w.ctx, id, 0, 10))(w)
 	rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
-	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 {
+	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 || len(w.states(id)) != 0 {
 		w.Errorf("left behind: %d events, %d rules, %d raw messages", len(events), len(rules), len(feed))
 	}
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)

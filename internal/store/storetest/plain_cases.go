@@ -29,6 +29,7 @@ type plainResult struct {
 	Head      store.Head
 	Execution domain.Execution
 	Log       []string
+	States    []domain.AnswerState
 }
 
 // plainResults commits one change of each kind in one batch, with others.
@@ -62,6 +63,7 @@ func plainResults(w *world, others ...store.Change) map[string]plainResult {
 			for _, event := range w.log(id) {
 				result.Log = append(result.Log, string(event.Type)+string(event.Data))
 			}
+			result.States = w.states(id)
 		}
 		result.Head.Execution, result.Execution = "", anonymous(result.Execution)
 		results[name] = result
@@ -86,17 +88,20 @@ func plainKinds(w *world) map[string]store.Change {
 	ended := w.create()
 	w.accepted(ending(ended, 1))
 	return map[string]store.Change{
-		"nothing":           said(w.create(), 1, 0),
-		"events":            said(w.create(), 1, 3),
-		"many events":       said(w.create(), 1, 20),
-		"progress":          moved,
-		"not UTF-8":         unread,
-		"a status":          with(said(w.create(), 1, 1), store.Update{Status: domain.StatusStreaming}),
-		"only a status":     with(said(w.create(), 1, 0), store.Update{Status: domain.StatusInterrupted}),
-		"a turn":            with(said(w.create(), 1, 2), store.Update{Turn: 2, Usage: &domain.Usage{InputTokens: &in}}),
-		"rounds":            with(said(w.create(), 1, 1), store.Update{Rounds: 3, AgentSession: "<s\x00>"}),
-		"another epoch":     with(said(w.create(), 2, 1), store.Update{Turn: 9}),
-		"an unknown one":    said(domain.ExecutionID(newID()), 1, 1),
-		"one that is ended": with(said(ended, 1, 2), store.Update{Status: domain.StatusStreaming}),
+		"nothing":                  said(w.create(), 1, 0),
+		"events":                   said(w.create(), 1, 3),
+		"many events":              said(w.create(), 1, 20),
+		"progress":                 moved,
+		"a state":                  stated(said(w.create(), 1, 2), "a"),
+		"states":                   stated(said(w.create(), 1, 1), "a", "b", "a"),
+		"states of a stale driver": stated(said(w.create(), 2, 1), "a"),
+		"not UTF-8":                unread,
+		"a status":                 with(said(w.create(), 1, 1), store.Update{Status: domain.StatusStreaming}),
+		"only a status":            with(said(w.create(), 1, 0), store.Update{Status: domain.StatusInterrupted}),
+		"a turn":                   with(said(w.create(), 1, 2), store.Update{Turn: 2, Usage: &domain.Usage{InputTokens: &in}}),
+		"rounds":                   with(said(w.create(), 1, 1), store.Update{Rounds: 3, AgentSession: "<s\x00>"}),
+		"another epoch":            with(said(w.create(), 2, 1), store.Update{Turn: 9}),
+		"an unknown one":           said(domain.ExecutionID(newID()), 1, 1),
+		"one that is ended":        with(said(ended, 1, 2), store.Update{Status: domain.StatusStreaming}),
 	}
 }
