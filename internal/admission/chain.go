@@ -100,7 +100,7 @@ func tooLongContext() error {
 }
 
 // conversation returns the messages of people and of the agent. It leaves tool calls out: without their results, the agent would only ask
-// for them again.
+// for them again. The states of the answers stay behind as well: they are of answers with their calls, and may be another model's.
 func (a *Admission) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
 	messages := slices.Clone(execution.Request.Messages)
 	if execution.Request.Prompt != "" {

@@ -142,6 +142,10 @@ type Host interface {
 	// requests, output and outcomes of its calls, usage and retries, and itself. The session drops events of a closed message or call.
 	Emit(ctx context.Context, payloads ...Payload) error
 
+	// EmitAnswer is Emit for the events that end a whole answer of a model, with the state that the model wants back of it. The state is written in
+	// their commit, beside the log, and stands in the [Message] of this answer from then on. Without a state it is Emit.
+	EmitAnswer(ctx context.Context, state AnswerState, payloads ...Payload) error
+
 	// Authorize asks whether an already emitted call may run, and waits for a person where policy says so. When it
 	// returns a grant that allows, `toolCall.started` is in the log: the caller runs the call, once, with the
 	// grant's arguments, and emits its [ToolCallCompleted]. When it returns a grant that does not, the session has
@@ -268,8 +272,9 @@ type Message struct {
 	Text    string
 	Parts   []PromptPart // of the user: all that was said, with its files; of a tool: its pictures; nil: Text is all
 	Thought string       // of the assistant; some providers want it back
-	// Thinking is the part of the thought that the provider wants back, with signatures; only the provider can read it.
-	Thinking   json.RawMessage
+	// State is what the model that made this answer wants back of it beside text and calls: signatures, encrypted reasoning, ids. Only its provider
+	// can read it; see [AnswerState].
+	State      json.RawMessage
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result
 }

@@ -8,3 +8,18 @@ type AnswerState struct {
 	MessageID string // of the answer
 	State     json.RawMessage
 }
+
+// UnmarshalJSON implements [json.Unmarshaler]: it also reads the state, which servers before [AnswerState] wrote into the log.
+func (t *ThoughtCompleted) UnmarshalJSON(data []byte) error {
+	type written ThoughtCompleted
+	var thought struct {
+		written
+		Thinking json.RawMessage `json:"thinking"`
+	}
+	if err := json.Unmarshal(data, &thought); err != nil {
+		return err
+	}
+	*t = ThoughtCompleted(thought.written)
+	t.Thinking = thought.Thinking
+	return nil
+}

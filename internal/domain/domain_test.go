@@ -289,6 +289,41 @@ func TestACallEndsAfterTheTranscriptWasRead(t *testing.T) {
 	}
 }
 
+// TestStatesOfAnswers stand beside the log. Older servers wrote them into it; they are read there, and never written.
+func TestStatesOfAnswers(t *testing.T) {
+	events := log(domain.ThoughtDelta{MessageID: "a", Text: "Hm."}, domain.ThoughtCompleted{MessageID: "a", Length: 3, Thinking: json.RawMessage(`"new"`)},
+		requested("a", "c1"), domain.MessageDelta{MessageID: "b", Text: "Yes"}, domain.MessageCompleted{MessageID: "b"})
+	if strings.Contains(string(events[1].Data), "new") {
+		t.Errorf("the log has %s", events[1].Data)
+	}
+	old := slices.Clone(events)
+	old[1].Data = json.RawMessage(`{"messageId":"a","turn":1,"length":3,"thinking":{"old":1}}`)
+	a, b := domain.AnswerState{MessageID: "a", State: json.RawMessage(`"of a"`)}, domain.AnswerState{MessageID: "b", State: json.RawMessage(`"of b"`)}
+	for _, test := range []struct {
+		name   string
+		log    []domain.Event
+		states []domain.AnswerState
+		want   string
+	}{
+		{"none", events, nil, ","},
+		{"beside the log", events, []domain.AnswerState{b, a, {MessageID: "gone", State: json.RawMessage(`1`)}}, `"of a","of b"`},
+		{"in an old log", old, nil, `{"old":1},`},
+		{"in both", old, []domain.AnswerState{a}, `"of a",`},
+	} {
+		c := domain.NewTranscript()
+		for _, event := range test.log {
+			if err := c.Apply(event); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Recall(test.states)
+		messages := c.Messages()
+		if len(messages) != 2 || string(messages[0].State)+","+string(messages[1].State) != test.want || messages[0].Thought != "Hm." {
+			t.Errorf("%s: %+v", test.name, messages)
+		}
+	}
+}
+
 func TestUsageAdd(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	sum := domain.Usage{InputTokens: n(1), ContextUsed: n(5)}.Add(domain.Usage{InputTokens: n(2), OutputTokens: n(3), ContextUsed: n(7)})

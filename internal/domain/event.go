@@ -264,8 +264,9 @@ type (
 		Turn        int    `json:"turn"`
 		Length      int    `json:"length"`
 		Interrupted bool   `json:"interrupted,omitempty"`
-		// Thinking is for the provider, which wants it back as it was; see [Message].
-		Thinking json.RawMessage `json:"thinking,omitempty"`
+
+		// Thinking is a model's state in logs that are older than [AnswerState]. It is read, and never written.
+		Thinking json.RawMessage `json:"-"`
 	}
 
 	// ToolCallRequested is the agent's request, before policy has judged it. MessageID is the message that the

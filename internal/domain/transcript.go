@@ -22,7 +22,7 @@ type Transcript struct {
 type answer struct {
 	person        bool // no answer, but what the person said
 	text, thought strings.Builder
-	thinking      json.RawMessage
+	state         json.RawMessage
 	textDone      bool
 	interrupted   bool
 	calls         []*answeredCall
@@ -59,7 +59,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		a.textDone, a.interrupted = true, a.interrupted || p.Interrupted
 	case ThoughtCompleted:
 		a := t.answer(p.MessageID)
-		a.interrupted, a.thinking = a.interrupted || p.Interrupted, p.Thinking
+		a.interrupted, a.state = a.interrupted || p.Interrupted, p.Thinking
 	case ToolCallRequested:
 		a := t.answer(p.MessageID)
 		c := &answeredCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
@@ -71,6 +71,15 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 	case ToolCallCompleted:
 		if c := t.calls[p.ToolCallID]; c != nil {
 			c.done, c.result = true, p.ForModel()
+		}
+	}
+}
+
+// Recall gives the answers of the log their states, which stand beside it.
+func (t *Transcript) Recall(states []AnswerState) {
+	for _, kept := range states {
+		if a, known := t.texts[kept.MessageID]; known {
+			a.state = kept.State
 		}
 	}
 }
@@ -109,7 +118,7 @@ func (a *answer) whole() bool {
 
 // messages are the answer, and the results of its calls.
 func (a *answer) messages() []Message {
-	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), Thinking: a.thinking}
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), State: a.state}
 	for _, c := range a.calls {
 		message.ToolCalls = append(message.ToolCalls, c.call)
 	}

@@ -72,8 +72,8 @@ func (c *conversation) view() []domain.Message {
 	}
 	view := c.mask.messages(history)
 	for i := range view {
-		if len(c.refused) > 0 && c.refused[digestOf(view[i].Thinking)] {
-			view[i].Thinking = nil
+		if len(c.refused) > 0 && c.refused[digestOf(view[i].State)] {
+			view[i].State = nil
 		}
 	}
 	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
@@ -83,7 +83,7 @@ func (c *conversation) view() []domain.Message {
 		}
 		view[old.at].Text = old.line()
 		if old.askedAt < turnBegins { // in its own turn, some providers want it back
-			view[old.askedAt].Thinking = nil
+			view[old.askedAt].State = nil
 		}
 	}
 	for i, message := range view {
@@ -103,7 +103,7 @@ func (c *conversation) estimate(view []domain.Message) int64 {
 		view = view[1+lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleAssistant }):]
 	}
 	for _, message := range view {
-		size := len(message.Text) + len(message.Thinking)
+		size := len(message.Text) + len(message.State)
 		for _, call := range message.ToolCalls {
 			size += len(call.Tool) + len(call.Arguments)
 		}

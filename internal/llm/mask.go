@@ -35,8 +35,8 @@ func (m mask) messages(list []domain.Message) []domain.Message {
 	masked := make([]domain.Message, 0, len(list))
 	for _, message := range list {
 		message.Text, message.Thought = m.MaskString(message.Text), m.MaskString(message.Thought)
-		if !bytes.Equal(m.JSON(message.Thinking), message.Thinking) {
-			message.Thinking = nil
+		if !bytes.Equal(m.JSON(message.State), message.State) {
+			message.State = nil
 		}
 		var calls []domain.ToolCall
 		for _, call := range message.ToolCalls {

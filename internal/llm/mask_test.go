@@ -16,15 +16,15 @@ var hides = mask{secrets.NewMasker("s3cret-value", "hunter\"2\nhunter")}
 
 func TestMaskOfAMessage(t *testing.T) {
 	original := []domain.Message{
-		{Text: "s3cret-value", Thought: "s3cret-value", Thinking: json.RawMessage(`{"blocks":["\u00733cret-value"]}`),
+		{Text: "s3cret-value", Thought: "s3cret-value", State: json.RawMessage(`{"blocks":["\u00733cret-value"]}`),
 			ToolCalls: []domain.ToolCall{{ID: "1", Arguments: json.RawMessage(`{"a":"s3cret-value"}`)}}},
-		{Thinking: json.RawMessage(`{"blocks":["signed"]}`)},
+		{State: json.RawMessage(`{"blocks":["signed"]}`)},
 	}
 	masked := hides.messages(original)
-	if m := masked[0]; m.Text != "[masked]" || m.Thought != "[masked]" || m.Thinking != nil || string(m.ToolCalls[0].Arguments) != `{"a":"[masked]"}` {
+	if m := masked[0]; m.Text != "[masked]" || m.Thought != "[masked]" || m.State != nil || string(m.ToolCalls[0].Arguments) != `{"a":"[masked]"}` {
 		t.Errorf("masked: %+v", m)
 	}
-	if string(masked[1].Thinking) != `{"blocks":["signed"]}` {
+	if string(masked[1].State) != `{"blocks":["signed"]}` {
 		t.Error("a thought without a secret was lost")
 	}
 	if string(original[0].ToolCalls[0].Arguments) != `{"a":"s3cret-value"}` {

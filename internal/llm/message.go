@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -22,7 +21,6 @@ type message struct {
 
 	text, thought strings.Builder // all of it
 	maker         provider.Maker
-	state         []provider.Part // of what was said so far, as the provider wants it back
 
 	speaking  bool   // a text delta is out
 	thinking  bool   // a thought delta is out and not completed
@@ -31,7 +29,6 @@ type message struct {
 	held      string // white space before the first visible character of a text or a thought
 	heldKind  bool   // true for a thought
 	err       error  // the host's; final
-
 }
 
 func newMessage(ctx context.Context, host domain.Host, maker provider.Maker, id string) *message {
@@ -52,7 +49,7 @@ func (m *message) Text(text string) error {
 		return m.err
 	}
 	if m.thinking {
-		_ = m.emit(m.thoughtEnd(provider.State{Maker: m.maker, Parts: m.state}.Encode()))
+		_ = m.emit(m.thoughtEnd())
 	}
 	m.text.WriteString(text)
 	return m.emit(domain.MessageDelta{MessageID: m.id, Text: text})
@@ -76,13 +73,6 @@ func (m *message) Thought(text string) error {
 	return m.emit(domain.ThoughtDelta{MessageID: m.thoughtID, Text: text})
 }
 
-// State implements [provider.Sink]. The log gets the state with the answer's first thought, as far as it is known when the thought ends.
-// A state without any thought to see has no place in the log, and lives as long as the turn.
-func (m *message) State(parts []provider.Part) error {
-	m.state = parts
-	return m.err
-}
-
 // hold keeps white space back until something visible follows, and drops the line breaks before it. Templates put
 // blank lines around thoughts and before tool calls; a message of nothing but a blank line is no message.
 func (m *message) hold(text string, thought bool) string {
@@ -97,11 +87,11 @@ func (m *message) hold(text string, thought bool) string {
 	return strings.TrimLeft(text, "\r\n")
 }
 
-// complete returns the events that close what is open: the answer has come to its end, with this state. They are told together with the
+// complete returns the events that close what is open: the answer has come to its end. They are told together with the
 // answer's calls. A server that died in between would leave an answer that is whole and asks for nothing, which is a turn that has ended.
-func (m *message) complete(state json.RawMessage) (end []domain.Payload) {
+func (m *message) complete() (end []domain.Payload) {
 	if m.thinking {
-		end = append(end, m.thoughtEnd(state))
+		end = append(end, m.thoughtEnd())
 	}
 	if m.speaking {
 		end = append(end, domain.MessageCompleted{MessageID: m.id})
@@ -112,7 +102,7 @@ func (m *message) complete(state json.RawMessage) (end []domain.Payload) {
 // interrupt closes what is open: the rest will never come.
 func (m *message) interrupt() error {
 	if m.thinking {
-		cut := m.thoughtEnd(nil)
+		cut := m.thoughtEnd()
 		cut.Interrupted = true
 		_ = m.emit(cut)
 	}
@@ -122,16 +112,11 @@ func (m *message) interrupt() error {
 	return m.err
 }
 
-// thoughtEnd closes the thought that is open. Only under the answer's own id is the state read back with it; one that is too large, or
-// holds a secret, [turn.stateOf] and the session leave out.
-func (m *message) thoughtEnd(state json.RawMessage) domain.ThoughtCompleted {
+// thoughtEnd closes the thought that is open.
+func (m *message) thoughtEnd() domain.ThoughtCompleted {
 	m.thinking = false
 	m.thoughts++
-	completed := domain.ThoughtCompleted{MessageID: m.thoughtID}
-	if m.thoughtID == m.id && len(state) <= provider.MaxStateBytes {
-		completed.Thinking = state
-	}
-	return completed
+	return domain.ThoughtCompleted{MessageID: m.thoughtID}
 }
 
 // emit keeps the host's first error, for everybody to return: what it refused once is not offered again.

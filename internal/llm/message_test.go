@@ -2,53 +2,47 @@ package llm
 
 import (
 	"encoding/json"
+	"errors"
 	"testing"
+	"testing/synctest"
 
-	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
 	"signoff/internal/tools/hosttest"
 )
 
-// completed tells the end of an answer that asks for nothing.
-func completed(m *message) error {
-	return m.host.Emit(m.ctx, m.complete(provider.State{Maker: m.maker, Parts: m.state}.Encode())...)
-}
-
-// TestStateOfThoughtsIsKept: the log has it with the thought that it belongs to, and a restart finds it there.
-func TestStateOfThoughtsIsKept(t *testing.T) {
-	first := []provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}}
-	state := provider.State{Maker: "x", Parts: first}.Encode()
-	host := &hosttest.Host{}
-	message := newMessage(t.Context(), host, "x", "m1")
-	for _, err := range []error{
-		message.Thought("Hm."), message.State(first), message.Text("Yes"),
-		message.Thought("Late."), message.State(append(first, first...)), completed(message),
+// TestStateOfAWholeAnswerIsKept, whatever was seen of it; a later turn finds it. Of an answer that was cut off, or says nothing, none is.
+func TestStateOfAWholeAnswerIsKept(t *testing.T) {
+	parts := []provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}}
+	for name, said := range map[string]struct {
+		says   func(sink provider.Sink) error
+		finish provider.Finish
+		kept   bool
+	}{
+		"a text":                            {func(s provider.Sink) error { return s.Text("Yes") }, provider.FinishStop, true},
+		"a thought before a text":           {func(s provider.Sink) error { return errors.Join(s.Thought("Hm."), s.Text("Yes")) }, provider.FinishStop, true},
+		"a thought behind a text":           {func(s provider.Sink) error { return errors.Join(s.Text("Yes"), s.Thought("Hm.")) }, provider.FinishStop, true},
+		"a text that was cut off":           {func(s provider.Sink) error { return s.Text("Yes") }, provider.FinishLength, false},
+		"a text that ends in a refusal":     {func(s provider.Sink) error { return s.Text("Yes") }, provider.FinishRefusal, false},
+		"a thought and nothing to go on of": {func(s provider.Sink) error { return s.Thought("Hm.") }, provider.FinishStop, false},
 	} {
-		if err != nil {
-			t.Fatal(err)
+		model := &scripted{}
+		for range 3 {
+			model.answers = append(model.answers, func(sink provider.Sink) (provider.Answer, error) {
+				return provider.Answer{State: parts, Finish: said.finish}, said.says(sink)
+			})
 		}
-	}
-	thoughts := hosttest.Of[domain.ThoughtCompleted](host)
-	if len(thoughts) != 2 || string(thoughts[0].Thinking) != string(state) || thoughts[1].Thinking != nil {
-		t.Errorf("got %+v", thoughts)
-	}
-	conversation := host.Fold(t)
-	if last := conversation.Messages[len(conversation.Messages)-1]; string(last.Thinking) != string(state) {
-		t.Errorf("a restart finds %+v", last)
-	}
-}
-
-func TestStateWithoutAThoughtToSee(t *testing.T) {
-	host := &hosttest.Host{}
-	hidden := newMessage(t.Context(), host, "x", "m1")
-	_ = hidden.State([]provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}})
-	if err := completed(hidden); err != nil || len(host.Payloads()) != 0 || hidden.state == nil {
-		t.Errorf("a thought that cannot be read: %v, %v", host.Payloads(), err)
-	}
-	broken := newMessage(t.Context(), host, "x", "m2")
-	_ = broken.Thought("Hm.")
-	_ = broken.State([]provider.Part{{Kind: "thought", JSON: json.RawMessage(`1`)}})
-	if err := broken.interrupt(); err != nil || hosttest.Of[domain.ThoughtCompleted](host)[0].Thinking != nil {
-		t.Errorf("an interrupted thought keeps its state: %v, %v", host.Payloads(), err)
+		var host *hosttest.Host
+		synctest.Test(t, func(t *testing.T) { host = asks(t, model) }) // an answer that says nothing is asked for again
+		var kept string
+		for _, message := range host.Fold(t).Messages {
+			kept += string(message.State)
+		}
+		want := ""
+		if said.kept {
+			want = string(provider.State{Maker: provider.Model{Name: "x", Provider: "demo"}.Maker(), Parts: parts}.Encode())
+		}
+		if kept != want || len(host.States()) > 0 != said.kept {
+			t.Errorf("%s: kept %s, want %s", name, kept, want)
+		}
 	}
 }

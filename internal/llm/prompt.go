@@ -61,11 +61,11 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 		calls, requests = t.runner.request(said.id, answer.Calls)
 	}
 	state, dropped := t.stateOf(said, answer, calls)
-	told := append(said.complete(state), dropped...)
+	told := append(said.complete(), dropped...)
 	told = append(told, t.agent.account.count(t.agent.models.asked(), answer.Usage)...)
 	told = append(told, requests...)
 	t.agent.conversation.measured = orZero(t.agent.account.contextUsed)
-	if err := t.host.Emit(ctx, told...); err != nil {
+	if err := t.host.EmitAnswer(ctx, domain.AnswerState{MessageID: said.id, State: state}, told...); err != nil {
 		return nil, "", err
 	}
 	switch {
@@ -78,7 +78,7 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 		return nil, stop, err
 	}
 	t.rounds++
-	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), Thinking: state}
+	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), State: state}
 	for _, call := range calls {
 		remembered.ToolCalls = append(remembered.ToolCalls, call.ToolCall)
 	}

@@ -16,7 +16,7 @@ import (
 
 // stateOf returns what is kept of the state of a whole answer, and the event that tells of it where nothing is.
 func (t *turn) stateOf(said *message, answer provider.Answer, calls []pendingCall) (json.RawMessage, []domain.Payload) {
-	if answer.Finish != provider.FinishStop { // no answer that anything goes on from
+	if answer.Finish != provider.FinishStop || len(calls) == 0 && !said.speaking { // no answer that anything goes on from
 		return nil, nil
 	}
 	ids := make([]string, len(calls))
@@ -63,7 +63,7 @@ func (c *conversation) refuse(maker provider.Maker) (some bool) {
 		if c.refused == nil {
 			c.refused = map[digest]bool{}
 		}
-		c.refused[digestOf(message.Thinking)], some = true, true
+		c.refused[digestOf(message.State)], some = true, true
 	}
 	return some
 }

@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -20,14 +19,10 @@ import (
 )
 
 // callsWith is an answer with one call and a state.
-func callsWith(state string, show bool) func(provider.Sink) (provider.Answer, error) {
-	return func(sink provider.Sink) (provider.Answer, error) {
+func callsWith(state string) func(provider.Sink) (provider.Answer, error) {
+	return func(provider.Sink) (provider.Answer, error) {
 		parts := []provider.Part{{Kind: "x", JSON: domain.Encode(state)}}
-		answer := provider.Answer{State: parts, Calls: []provider.Call{{ID: "own", Name: "bash", Arguments: `{"command":"a"}`}}}
-		if !show {
-			return answer, nil
-		}
-		return answer, errors.Join(sink.Thought("Hm."), sink.State(parts))
+		return provider.Answer{State: parts, Calls: []provider.Call{{ID: "own", Name: "bash", Arguments: `{"command":"a"}`}}}, nil
 	}
 }
 
@@ -57,23 +52,23 @@ func asks(t *testing.T, model *scripted) *hosttest.Host {
 	return host
 }
 
-// TestStateIsDroppedWhole where it is too large or holds a secret; the log says so and has nothing of it.
+// TestStateIsDroppedWhole where it is too large or holds a secret; the log says so, and nothing of it is kept.
 func TestStateIsDroppedWhole(t *testing.T) {
 	for reason, state := range map[string]string{
 		domain.StateTooLarge:    strings.Repeat("x", provider.MaxStateBytes),
 		domain.StateHoldsSecret: "It is s3cret-value.",
 	} {
-		model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){callsWith(state, true), says("ok")}}
+		model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){callsWith(state), says("ok")}}
 		host := asks(t, model)
-		if got := model.asked[1].Messages[1].Thinking; got != nil {
+		if got := model.asked[1].Messages[1].State; got != nil {
 			t.Errorf("%s: sent back %.100s", reason, got)
 		}
 		dropped := hosttest.Of[domain.ModelStateDropped](host)
 		if len(dropped) != 1 || dropped[0].Reason != reason || dropped[0].Model != "x" || dropped[0].MessageID == "" {
 			t.Errorf("%s: told %+v", reason, dropped)
 		}
-		if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || logged[0].Thinking != nil {
-			t.Errorf("%s: the log has %+v", reason, logged)
+		if kept := host.States(); len(kept) != 0 {
+			t.Errorf("%s: kept %.100s", reason, kept)
 		}
 	}
 }
@@ -93,7 +88,7 @@ func refused(t *testing.T) error {
 func TestARefusalDropsTheState(t *testing.T) {
 	refuses := func(provider.Sink) (provider.Answer, error) { return provider.Answer{}, refused(t) }
 	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
-		callsWith("old", false), refuses, callsWith("new", false), says("ok"),
+		callsWith("old"), refuses, callsWith("new"), says("ok"),
 	}}
 	host := asks(t, model)
 	var sent []string
@@ -101,7 +96,7 @@ func TestARefusalDropsTheState(t *testing.T) {
 		states := ""
 		for _, message := range request.Messages {
 			var state provider.State
-			if json.Unmarshal(message.Thinking, &state) == nil && len(state.Parts) > 0 {
+			if json.Unmarshal(message.State, &state) == nil && len(state.Parts) > 0 {
 				states += string(state.Parts[0].JSON)
 			}
 		}

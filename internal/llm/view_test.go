@@ -3,7 +3,6 @@ package llm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
 
@@ -22,7 +21,7 @@ import (
 func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	answer := func(id string) []domain.Message {
 		return []domain.Message{
-			{Role: domain.RoleAssistant, Thinking: json.RawMessage(`"` + id + `"`), ToolCalls: []domain.ToolCall{{ID: id, Tool: "bash"}}},
+			{Role: domain.RoleAssistant, State: json.RawMessage(`"` + id + `"`), ToolCalls: []domain.ToolCall{{ID: id, Tool: "bash"}}},
 			{Role: domain.RoleTool, ToolCallID: id, Text: strings.Repeat(id, 1000)},
 		}
 	}
@@ -33,7 +32,7 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	t1 := &conversation{history: history, mask: mask{unmasked{}}, shortened: map[string]bool{"a": true, "c": true, "d": true}}
 	var kept []string
 	for _, message := range t1.view() {
-		kept = append(kept, string(message.Thinking))
+		kept = append(kept, string(message.State))
 	}
 	if got := strings.Join(kept, ","); got != `,,,"b",,,"c",,"d",` {
 		t.Errorf("thinking: %s", got)
@@ -41,7 +40,7 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	if view := t1.view(); !strings.HasPrefix(view[7].Text, "[result of bash, 1,000 bytes") || view[9].Text != strings.Repeat("d", 1000) {
 		t.Errorf("results: %.60q and %.60q", view[7].Text, view[9].Text)
 	}
-	if string(history[1].Thinking) != `"a"` || len(history[2].Text) != 1000 {
+	if string(history[1].State) != `"a"` || len(history[2].Text) != 1000 {
 		t.Error("the history itself was changed")
 	}
 }
@@ -122,13 +121,13 @@ func (s *scripted) Stream(_ context.Context, asked provider.Request, sink provid
 
 func (s *scripted) Probe(context.Context) error { return nil }
 
-// TestThinkingGoesBack: within the turn, and into the log for what comes after it.
+// TestThinkingGoesBack: within the turn, and beside the log for what comes after it.
 func TestThinkingGoesBack(t *testing.T) {
 	parts := []provider.Part{{Kind: "thought", JSON: json.RawMessage(`"signed"`)}}
 	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
 		func(sink provider.Sink) (provider.Answer, error) {
 			calls := []provider.Call{{ID: "own", Name: "bash", Arguments: `{"command":"a"}`, State: parts}}
-			return provider.Answer{Calls: calls, State: parts}, errors.Join(sink.Thought("Hm."), sink.State(parts))
+			return provider.Answer{Calls: calls, State: parts}, sink.Thought("Hm.")
 		},
 		func(sink provider.Sink) (provider.Answer, error) { return provider.Answer{}, sink.Text("ok") },
 	}}
@@ -156,8 +155,9 @@ func TestThinkingGoesBack(t *testing.T) {
 	if diff := cmp.Diff(state, maker.StateOf(got)); diff != "" || got.Thought != "Hm." {
 		t.Errorf("sent back: %q (-want +got):\n%s", got.Thought, diff)
 	}
-	if logged := hosttest.Of[domain.ThoughtCompleted](host); len(logged) != 1 || string(logged[0].Thinking) != string(state.Encode()) {
-		t.Errorf("logged: %+v", logged)
+	message := hosttest.Of[domain.ThoughtCompleted](host)[0].MessageID
+	if diff := cmp.Diff([]domain.AnswerState{{MessageID: message, State: state.Encode()}}, host.States()); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }
 

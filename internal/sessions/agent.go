@@ -159,7 +159,25 @@ func (a *agent) history() ([]domain.Message, error) {
 			return nil, err
 		}
 	}
+	if err := a.recallStates(); err != nil {
+		return nil, err
+	}
 	return append(history, a.recorder.transcript.Messages()...), nil
+}
+
+// recallStates gives the answers of the transcript what their model wants back of them. An external agent keeps such things itself.
+func (a *agent) recallStates() error {
+	if a.external() {
+		return nil
+	}
+	ctx, cancel := a.claim.reading()
+	defer cancel()
+	states, err := a.engine.store.AnswerStates(ctx, a.execution.ID)
+	if err != nil {
+		return err
+	}
+	a.recorder.transcript.Recall(states)
+	return nil
 }
 
 // continuation is the message for an agent whose turn goes on.

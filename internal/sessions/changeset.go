@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"bytes"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -16,6 +17,7 @@ type changeSet struct {
 	recorder *recorder
 	at       time.Time      // of all its events; zero: it has none yet
 	events   []domain.Event // as the log will have them
+	states   []domain.AnswerState
 	asked    []domain.Approval
 	resolved []store.Resolution
 	replies  []func()
@@ -37,7 +39,7 @@ type changeSet struct {
 }
 
 func (change *changeSet) empty() bool {
-	return len(change.events) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced
+	return len(change.events) == 0 && len(change.states) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced
 }
 
 // onlyEvents tells whether the change set has only the words of the agent: nobody waits for it, and it changes only the
@@ -51,6 +53,7 @@ func (change *changeSet) onlyEvents() bool {
 func (change *changeSet) after(said *changeSet) *changeSet {
 	both := *change
 	both.events = slices.Concat(said.events, change.events)
+	both.states = slices.Concat(said.states, change.states)
 	both.debug = slices.Concat(said.debug, change.debug)
 	both.hits = slices.Concat(said.hits, change.hits)
 	both.advanced = said.advanced || change.advanced
@@ -79,6 +82,14 @@ func (change *changeSet) emit(payload domain.Payload) {
 	}
 	if err := event.ApplyTo(folded...); err != nil {
 		panic(err) // no server could read it back
+	}
+}
+
+// keep adds the state of an answer. One with a secret in it, which the agent has not known, is not kept: it must not be written as it is, and its
+// provider refuses it if it is changed.
+func (change *changeSet) keep(state domain.AnswerState) {
+	if masker := change.recorder.engine.masker; bytes.Equal(masker.JSON(state.State), state.State) {
+		change.states = append(change.states, state)
 	}
 }
 
@@ -114,7 +125,7 @@ func (change *changeSet) transaction() store.Change {
 		update = nil // the row does not change with every word
 	}
 	transaction := store.Change{
-		Execution: r.execution.ID, Epoch: r.claim.epoch, Update: update, Events: change.events,
+		Execution: r.execution.ID, Epoch: r.claim.epoch, Update: update, Events: change.events, States: change.states,
 		Ask: change.asked, Resolve: change.resolved, Progress: change.advanced, Debug: change.debug,
 		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits,
 		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, Park: change.park,

@@ -159,22 +159,22 @@ func TestANumberThatIsASecretStaysANumber(t *testing.T) {
 	}
 }
 
-// TestASignedThoughtWithASecretIsDropped: changed, its provider would refuse it; as it is, it would be in the log.
-func TestASignedThoughtWithASecretIsDropped(t *testing.T) {
+// TestAStateWithASecretIsDropped: changed, its provider would refuse it; as it is, it would be in the database.
+func TestAStateWithASecretIsDropped(t *testing.T) {
 	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
-		for id, thinking := range map[string]string{"clean": `{"signature":"abc"}`, "exposed": `{"thinking":"` + canary + `","signature":"abc"}`} {
-			_ = t.Host.Emit(ctx, domain.ThoughtDelta{MessageID: id, Text: "Hm."})
-			_ = t.Host.Emit(ctx, domain.ThoughtCompleted{MessageID: id, Thinking: json.RawMessage(thinking)})
+		for id, state := range map[string]string{"clean": `{"signature":"abc"}`, "exposed": `{"thinking":"` + canary + `","signature":"abc"}`} {
+			_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: id, Text: "Hm."})
+			_ = t.Host.EmitAnswer(ctx, domain.AnswerState{MessageID: id, State: []byte(state)}, domain.MessageCompleted{MessageID: id})
 		}
 		return domain.StopEndTurn, ctx.Err()
 	}, masking)
 	id := w.start()
 	w.ended(id)
-	kept := map[string]string{}
-	for _, thought := range payloads[domain.ThoughtCompleted](t, w.events(id)) {
-		kept[thought.MessageID] = string(thought.Thinking)
+	kept, err := w.store.AnswerStates(t.Context(), id)
+	if err != nil || len(kept) != 1 || kept[0].MessageID != "clean" || string(kept[0].State) != `{"signature":"abc"}` {
+		t.Errorf("%s, %v", kept, err)
 	}
-	if kept["clean"] != `{"signature":"abc"}` || kept["exposed"] != "" || len(kept) != 2 {
-		t.Errorf("%q", kept)
+	if said := payloads[domain.MessageCompleted](t, w.events(id)); len(said) != 2 {
+		t.Errorf("%+v", said)
 	}
 }

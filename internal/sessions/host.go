@@ -39,12 +39,23 @@ type host struct {
 var _ domain.Host = (*host)(nil)
 
 func (h *host) Emit(ctx context.Context, payloads ...domain.Payload) error {
+	return h.emit(ctx, nil, payloads)
+}
+
+func (h *host) EmitAnswer(ctx context.Context, state domain.AnswerState, payloads ...domain.Payload) error {
+	if len(state.State) == 0 {
+		return h.emit(ctx, nil, payloads)
+	}
+	return h.emit(ctx, &state, payloads)
+}
+
+func (h *host) emit(ctx context.Context, state *domain.AnswerState, payloads []domain.Payload) error {
 	for _, payload := range payloads {
 		if !emittable(payload) {
 			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
 		}
 	}
-	return h.inbox.emit(ctx, payloads)
+	return h.inbox.emit(ctx, state, payloads)
 }
 
 // emittable reports whether the agent may emit the event. The start of a call is the agent's only if the agent did not ask.

@@ -38,6 +38,7 @@ type inbox struct {
 type item struct {
 	payload   domain.Payload
 	delta     *delta
+	state     *domain.AnswerState // of the answer whose end stands before it
 	ask       *ask
 	withdrawn *ask   // nobody waits for its answer any more
 	slotGiven string // the id of a call that has got its slot
@@ -90,10 +91,10 @@ func newInbox() *inbox {
 	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
-// emit puts payloads in, all at once; deltas become text that grows. It waits while the inbox is full.
-func (b *inbox) emit(ctx context.Context, payloads []domain.Payload) error {
+// emit puts payloads in, all at once, and the state of the answer that they end; deltas become text that grows. It waits while the inbox is full.
+func (b *inbox) emit(ctx context.Context, state *domain.AnswerState, payloads []domain.Payload) error {
 	for {
-		full, err := b.tryEmit(payloads)
+		full, err := b.tryEmit(state, payloads)
 		if err != nil || !full {
 			return err
 		}
@@ -106,7 +107,7 @@ func (b *inbox) emit(ctx context.Context, payloads []domain.Payload) error {
 	}
 }
 
-func (b *inbox) tryEmit(payloads []domain.Payload) (full bool, err error) {
+func (b *inbox) tryEmit(state *domain.AnswerState, payloads []domain.Payload) (full bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed != nil {
@@ -117,6 +118,10 @@ func (b *inbox) tryEmit(payloads []domain.Payload) (full bool, err error) {
 	}
 	for _, payload := range payloads {
 		b.add(payload)
+	}
+	if state != nil {
+		b.bytes += itemBytes + len(state.State)
+		b.items = append(b.items, item{state: state})
 	}
 	notify(b.ready)
 	return false, nil

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"iter"
@@ -53,10 +52,6 @@ func sortedTexts(keys iter.Seq[domain.TextKey]) []domain.TextKey {
 // event encodes a payload without secrets. Text that grows was masked piece by piece: a second time would change its length, and
 // the offsets of the next pieces.
 func (r *recorder) event(payload domain.Payload) domain.Event {
-	if thought, is := payload.(domain.ThoughtCompleted); is && !bytes.Equal(r.engine.masker.JSON(thought.Thinking), thought.Thinking) {
-		thought.Thinking = nil // it is signed: its provider refuses it if it is changed, and the log must not have it as it is
-		payload = thought
-	}
 	event := domain.NewEvent(r.execution.ID, payload)
 	if _, id, _ := growing(payload); id == "" {
 		event.Data = r.engine.masker.JSON(event.Data)

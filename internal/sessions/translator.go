@@ -52,6 +52,8 @@ func (t *translator) apply(change *changeSet, i item) {
 	switch {
 	case i.delta != nil:
 		t.texts.write(change, i.delta)
+	case i.state != nil:
+		change.keep(*i.state)
 	case i.ask != nil:
 		t.permissions.authorize(change, i.ask)
 	case i.withdrawn != nil:

@@ -189,12 +189,12 @@ func anthropicEvents(lines string) string {
 // masked in the log is not what is sent.
 func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 	asked, _ := claude(provider.Model{Model: budgetModel, ThinkingTokens: 2000}, anthropicEvents(thinks))
-	ear := &providertest.Ear{}
-	if _, err := asked.Stream(t.Context(), providertest.SmallRequest(), ear); err != nil {
+	answer, err := asked.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	if err != nil {
 		t.Fatal(err)
 	}
 	remembered := domain.Message{
-		Role: domain.RoleAssistant, Text: "Grüße.I look.", Thought: "The word is <[masked]> & 日本.Unsigned.", Thinking: stateOf(budgetModel, ear.States[len(ear.States)-1].Parts),
+		Role: domain.RoleAssistant, Text: "Grüße.I look.", Thought: "The word is <[masked]> & 日本.Unsigned.", State: stateOf(budgetModel, answer.State),
 		ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash", Arguments: json.RawMessage(`{"command":"ls"}`)}},
 	}
 	question := []domain.Message{{Role: domain.RoleUser, Text: "Go"}, remembered, {Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}}
@@ -215,22 +215,6 @@ func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 	}
 }
 
-// TestTheThoughtsComeInTime: the log closes a thought when the text begins, and nothing can be added to it then.
-func TestTheThoughtsComeInTime(t *testing.T) {
-	asked, _ := claude(provider.Model{Model: budgetModel, ThinkingTokens: 2000}, anthropicEvents(thinks))
-	ear := &providertest.Ear{}
-	if _, err := asked.Stream(t.Context(), providertest.SmallRequest(), ear); err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, state := range ear.States {
-		got = append(got, fmt.Sprintf("%d before text %d", len(state.Parts), state.Texts))
-	}
-	if diff := cmp.Diff([]string{"2 before text 0", "3 before text 2"}, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 func TestThinkingMode(t *testing.T) {
 	old := func(provider, model string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))
@@ -239,7 +223,7 @@ func TestThinkingMode(t *testing.T) {
 	own := stateOf(budgetModel, thought(`{"thinking":"Hm.","signature":"signed"}`))
 	user := domain.Message{Role: domain.RoleUser, Text: "Go"}
 	called := func(thinking json.RawMessage) domain.Message {
-		return domain.Message{Role: domain.RoleAssistant, Thinking: thinking, ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash"}}}
+		return domain.Message{Role: domain.RoleAssistant, State: thinking, ToolCalls: []domain.ToolCall{{ID: "call_1", Tool: "bash"}}}
 	}
 	result := domain.Message{Role: domain.RoleTool, ToolCallID: "call_1", Text: "a.md"}
 	answered := domain.Message{Role: domain.RoleAssistant, Text: "Done."}

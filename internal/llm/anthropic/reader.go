@@ -81,11 +81,6 @@ func (r *reader) say(text string) error {
 	if err := r.size.Grow(len(text)); err != nil || text == "" {
 		return err
 	}
-	if r.spoken == 0 {
-		if err := r.handOn(); err != nil {
-			return err
-		}
-	}
 	r.spoken += utf8.RuneCountInString(text)
 	return r.sink.Text(text)
 }
@@ -98,21 +93,8 @@ func (r *reader) think(thought string) error {
 	return r.sink.Thought(thought)
 }
 
-// handOn gives the sink the state of what was thought since it was given one. That is before the first text, with which
-// the thought is closed in the log, and at the end: after every block would be too often, there may be very many.
-func (r *reader) handOn() error {
-	if r.thoughts.handed == len(r.thoughts.blocks) {
-		return nil
-	}
-	r.thoughts.handed = len(r.thoughts.blocks)
-	return r.sink.State(r.thoughts.state())
-}
-
 // answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.
 func (r *reader) answer() (provider.Answer, error) {
-	if err := r.handOn(); err != nil {
-		return provider.Answer{}, err
-	}
 	got := provider.Answer{Calls: r.calls.Result(), State: r.thoughts.state()}
 	switch r.stop {
 	case "end_turn", "tool_use", "stop_sequence":

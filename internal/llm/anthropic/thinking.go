@@ -13,13 +13,9 @@ import (
 // What Anthropic wants back of an answer is its thoughts, each a [provider.Part] of the kind partThought. A thought is signed: sent
 // back with one character changed, the whole request is refused. So the log's text, where secrets may be masked, is never what is
 // sent; this is.
-//
-// The log keeps the state with the thought that it belongs to. What the log does not have of it is the thoughts after
-// the answer's first text, and those that cannot be read at all, redacted ones without a readable one beside them. They
-// go back as long as the process lives; after a restart the model does without them.
 const partThought = "anthropic.thought"
 
-// oldState is the form of [domain.Message].Thinking in logs of earlier versions.
+// oldState is the form of [domain.Message].State in logs of earlier versions.
 type oldState struct {
 	Provider string          `json:"provider"`
 	Model    string          `json:"model"`
@@ -47,7 +43,6 @@ func (b thinkingBlock) param() block {
 // thoughtReader collects the thoughts of an answer as they arrive. One block is open at a time.
 type thoughtReader struct {
 	blocks          []thinkingBlock
-	handed          int // blocks that the sink has
 	open            *thinkingBlock
 	text, signature strings.Builder // of the open block
 }
@@ -72,7 +67,7 @@ func (r *thoughtReader) end() {
 	}
 }
 
-// state is what was thought so far, as it comes back.
+// state is what was thought, as it comes back.
 func (r *thoughtReader) state() (parts []provider.Part) {
 	for _, block := range r.blocks {
 		parts = append(parts, provider.Part{Kind: partThought, JSON: domain.Encode(block)})
@@ -89,7 +84,7 @@ func (m model) thoughts(message domain.Message) (blocks []thinkingBlock) {
 		}
 	}
 	var old oldState
-	if blocks == nil && json.Unmarshal(message.Thinking, &old) == nil && old.Provider == Name && old.Model == m.name {
+	if blocks == nil && json.Unmarshal(message.State, &old) == nil && old.Provider == Name && old.Model == m.name {
 		return old.Blocks
 	}
 	return blocks

@@ -15,7 +15,6 @@ type reader struct {
 	split   thinkSplitter
 	calls   provider.Calls
 	thought thoughtState
-	told    int // bytes of the thought that the sink has the state of
 	finish  string
 	refused bool
 	usage   domain.Usage
@@ -47,12 +46,6 @@ func (r *reader) takeDelta(read *delta) error {
 		return err
 	}
 	r.thought.add(read.field, read.thought)
-	if read.content != "" && r.told < len(r.thought.text) { // with the text the log closes the thought
-		r.told = len(r.thought.text)
-		if err := r.sink.State(r.thought.parts()); err != nil {
-			return err
-		}
-	}
 	if read.thought != "" {
 		if err := r.sink.Thought(read.thought); err != nil {
 			return err

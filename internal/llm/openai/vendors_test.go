@@ -43,7 +43,7 @@ func twice(t *testing.T, entry provider.Model, later bool, by func(provider.Make
 	}
 	messages := []domain.Message{
 		{Role: domain.RoleUser, Text: "Go"},
-		{Role: domain.RoleAssistant, Thinking: provider.StateOfAnswer(by(entry.Maker()), got, []string{"a", "b"}).Encode(), ToolCalls: []domain.ToolCall{
+		{Role: domain.RoleAssistant, State: provider.StateOfAnswer(by(entry.Maker()), got, []string{"a", "b"}).Encode(), ToolCalls: []domain.ToolCall{
 			{ID: "a", Tool: "bash", Arguments: json.RawMessage(`{}`)}, {ID: "b", Tool: "bash", Arguments: json.RawMessage(`{}`)}}},
 		{Role: domain.RoleTool, ToolCallID: "a", Text: "x"}, {Role: domain.RoleTool, ToolCallID: "b", Text: "y"},
 	}
@@ -131,16 +131,5 @@ func TestPresets(t *testing.T) {
 		if !names[name] {
 			t.Errorf("there is no %s", name)
 		}
-	}
-}
-
-// TestAThoughtBeforeTextIsKeptInTime: with the text the log closes the thought.
-func TestAThoughtBeforeTextIsKeptInTime(t *testing.T) {
-	ear := &providertest.Ear{}
-	body := wire(providertest.Thinking("Hm"), providertest.Thinking("."), providertest.Saying("a"), providertest.Saying("b"), providertest.Stopping("stop"))
-	got, err := dialect().Open(providertest.Stream(body)).Stream(t.Context(), providertest.SmallRequest(), ear)
-	parts := []provider.Part{{Kind: partReasoningContent, JSON: json.RawMessage(`"Hm."`)}}
-	if diff := cmp.Diff([]providertest.State{{Parts: parts}}, ear.States); diff != "" || err != nil || !cmp.Equal(parts, got.State) {
-		t.Errorf("%v, the answer has %s (-want +got):\n%s", err, got.State, diff)
 	}
 }

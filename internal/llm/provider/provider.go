@@ -116,9 +116,6 @@ type Request struct {
 type Sink interface {
 	Text(text string) error
 	Thought(text string) error
-	// State takes what the vendor wants back of the message so far, in place of what it took before. It is for the log, which closes
-	// a thought when the text begins; the state of the whole answer is in [Answer].
-	State(parts []Part) error
 }
 
 // Answer is what a whole answer amounts to, besides its text.

@@ -20,7 +20,7 @@ type Part struct {
 }
 
 // State is what a model wants back of one whole answer, beside its text and the arguments of its calls. It stands, encoded, in
-// [domain.Message].Thinking. It is never altered: a vendor signs it, and refuses a conversation in which one character was changed.
+// [domain.Message].State. It is never altered: a vendor signs it, and refuses a conversation in which one character was changed.
 type State struct {
 	Maker Maker       `json:"maker"`
 	Parts []Part      `json:"parts,omitempty"` // of the message, in the order in which they came
@@ -49,7 +49,7 @@ func (m Model) Maker() Maker {
 // what they cannot read.
 func (m Maker) StateOf(message domain.Message) State {
 	var state State
-	if len(message.Thinking) == 0 || json.Unmarshal(message.Thinking, &state) != nil || state.Maker != m {
+	if len(message.State) == 0 || json.Unmarshal(message.State, &state) != nil || state.Maker != m {
 		return State{}
 	}
 	return state

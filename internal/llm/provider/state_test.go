@@ -13,7 +13,7 @@ import (
 // TestStateGoesToItsMakerAlone: any of the four makes another model of it; the key does not.
 func TestStateGoesToItsMakerAlone(t *testing.T) {
 	entry := Model{Name: "a", Provider: "p", BaseURL: "https://a.test", Model: "m", APIKey: "k"}
-	message := domain.Message{Thinking: State{Maker: entry.Maker(), Parts: []Part{{Kind: "x", JSON: json.RawMessage(`"<s>"`)}}}.Encode()}
+	message := domain.Message{State: State{Maker: entry.Maker(), Parts: []Part{{Kind: "x", JSON: json.RawMessage(`"<s>"`)}}}.Encode()}
 	rotated := entry
 	rotated.APIKey = "another"
 	if got := rotated.Maker().StateOf(message); string(Find(got.Parts, "x")) != `"<s>"` {
@@ -31,7 +31,7 @@ func TestStateGoesToItsMakerAlone(t *testing.T) {
 			t.Errorf("another %s may read %+v", field, got)
 		}
 	}
-	if strings.Contains(string(message.Thinking), "a.test") {
+	if strings.Contains(string(message.State), "a.test") {
 		t.Error("the log would show the address")
 	}
 }
@@ -52,7 +52,7 @@ func TestWireIDs(t *testing.T) {
 		for _, call := range message.ToolCalls {
 			ours = append(ours, call.ID)
 		}
-		message.Thinking = StateOfAnswer(by, answer, ours).Encode()
+		message.State = StateOfAnswer(by, answer, ours).Encode()
 		return message
 	}
 	got := WireIDs(maker, []domain.Message{

@@ -71,7 +71,7 @@ func TestItemsGoBackAsTheyCame(t *testing.T) {
 		t.Fatalf("got %+v", answer.Calls)
 	}
 	remembered := func(maker provider.Maker) domain.Message {
-		return domain.Message{Role: domain.RoleAssistant, Text: "I look.", Thinking: provider.StateOfAnswer(maker, answer, []string{"a", "b"}).Encode(),
+		return domain.Message{Role: domain.RoleAssistant, Text: "I look.", State: provider.StateOfAnswer(maker, answer, []string{"a", "b"}).Encode(),
 			ToolCalls: []domain.ToolCall{{ID: "a", Tool: "bash", Arguments: json.RawMessage(`{"command": "pwd"}`)}, {ID: "b", Tool: "bash", Arguments: json.RawMessage(`{}`)}}}
 	}
 	results := []domain.Message{{Role: domain.RoleTool, ToolCallID: "a", Text: "x"}, {Role: domain.RoleTool, ToolCallID: "b", Text: "y"}}

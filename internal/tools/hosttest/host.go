@@ -50,6 +50,7 @@ type Host struct {
 
 	submitted []domain.Generation
 	together  [][]domain.Payload // what came in one Emit
+	states    []domain.AnswerState
 }
 
 // Together is what was emitted, one row for each Emit.
@@ -72,6 +73,24 @@ func (h *Host) Emit(_ context.Context, payloads ...domain.Payload) error {
 		}
 	}
 	return nil
+}
+
+// EmitAnswer implements [domain.Host].
+func (h *Host) EmitAnswer(ctx context.Context, state domain.AnswerState, payloads ...domain.Payload) error {
+	if err := h.Emit(ctx, payloads...); err != nil || len(state.State) == 0 {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.states = append(h.states, state)
+	return nil
+}
+
+// States returns the states of answers that were emitted so far.
+func (h *Host) States() []domain.AnswerState {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.states)
 }
 
 func (h *Host) takeLocked(payload domain.Payload) error {
@@ -214,7 +233,7 @@ func (h *Host) Thought() string {
 	return text.String()
 }
 
-// Recovered is what a restart would find in the log.
+// Recovered is what a restart would find in the log and beside it.
 type Recovered struct {
 	*domain.Progress
 	Messages []domain.Message
@@ -237,6 +256,7 @@ func (h *Host) Fold(t testing.TB) Recovered {
 	if err != nil {
 		t.Fatalf("fold: %v", err)
 	}
+	transcript.Recall(h.States())
 	return Recovered{progress, transcript.Messages()}
 }
 

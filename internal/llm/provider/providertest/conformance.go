@@ -237,16 +237,9 @@ func fails(how func(Dialect) Reply, want trouble) func(*testing.T, Dialect) {
 	}
 }
 
-// State is what the vendor wants back, and how many texts had been said before.
-type State struct {
-	Parts []provider.Part
-	Texts int
-}
-
 // Ear is a sink that keeps what it hears.
 type Ear struct {
 	Texts, Thoughts []string
-	States          []State
 	Deaf            error // what it answers
 }
 
@@ -255,12 +248,6 @@ func (e *Ear) Text(text string) error { e.Texts = append(e.Texts, text); return 
 
 // Thought implements [provider.Sink].
 func (e *Ear) Thought(thought string) error { e.Thoughts = append(e.Thoughts, thought); return e.Deaf }
-
-// State implements [provider.Sink].
-func (e *Ear) State(parts []provider.Part) error {
-	e.States = append(e.States, State{Parts: parts, Texts: len(e.Texts)})
-	return e.Deaf
-}
 
 // All is what was heard, with the answer that it belongs to.
 func (e *Ear) All(got provider.Answer) Heard {
