@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"signoff/internal/domain"
@@ -63,9 +64,11 @@ func talk(t *testing.T, a, b int, vendors byHost, turns int, kills bool) {
 		history = append(history, domain.Message{Role: domain.RoleUser, Text: fmt.Sprintf("Turn %d.", turn)})
 		killed := !kills
 		said, rounds := []domain.Message(nil), 0
+		var left atomic.Int32 // calls before the kill: those of the first answer, in every second turn
+		left.Store(int32(turn % 2 * 2))
 		for {
 			host := &hosttest.Host{Grant: func(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
-				if !killed {
+				if !killed && left.Add(-1) < 0 {
 					return domain.Grant{}, errKilled
 				}
 				return domain.Grant{Message: "not now"}, nil
@@ -77,7 +80,7 @@ func talk(t *testing.T, a, b int, vendors byHost, turns int, kills bool) {
 				t.Errorf("turn %d: %+v", turn, dropped)
 			}
 			if !killed && errors.Is(err, errKilled) {
-				killed, rounds = true, 1
+				killed, rounds = true, 1+turn%2
 				continue
 			}
 			if err != nil {
@@ -94,15 +97,28 @@ func talk(t *testing.T, a, b int, vendors byHost, turns int, kills bool) {
 	}
 }
 
-// TestTenTurns with parallel tools: each vendor gets its state back, after a kill between call and result as well.
+// TestTenTurns with parallel tools: each vendor gets its state back, that of all earlier turns too, after a kill between call and result in each
+// turn as well, and after turns in which another one stood in for it.
 func TestTenTurns(t *testing.T) {
 	for i, mock := range mocks {
 		for _, kills := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, kills %v", mock.dialect.Name, kills), func(t *testing.T) {
-				vendor := &providertest.Mock{Dialect: mock.dialect, Model: "m-a"}
+				vendor := &providertest.Mock{Dialect: mock.dialect, Model: "m-a", Remembers: true}
 				talk(t, i, i, byHost{"a.test": vendor}, 10, kills)
 				if asked := len(vendor.Bodies()); asked != 30 {
 					t.Errorf("asked %d times", asked)
+				}
+			})
+			t.Run(fmt.Sprintf("%s, kills %v, with fallbacks", mock.dialect.Name, kills), func(t *testing.T) {
+				k := (i + 1) % len(mocks)
+				away := []int{11, 13, 14, 19} // within the turns 4, 5 and 8, and from the beginning of turn 6
+				vendors := byHost{
+					"a.test": {Dialect: mock.dialect, Model: "m-a", Remembers: true, Away: func(request int) bool { return slices.Contains(away, request) }},
+					"b.test": {Dialect: mocks[k].dialect, Model: "m-b", Remembers: true},
+				}
+				talk(t, i, k, vendors, 10, kills)
+				if a, b := len(vendors["a.test"].Bodies()), len(vendors["b.test"].Bodies()); a+b != 30 || b < 6 {
+					t.Errorf("asked %d and %d times", a, b)
 				}
 			})
 		}
@@ -116,8 +132,8 @@ func TestEachPairOfDialects(t *testing.T) {
 		for k, second := range mocks {
 			t.Run(first.dialect.Name+" to "+second.dialect.Name, func(t *testing.T) {
 				vendors := byHost{
-					"a.test": {Dialect: first.dialect, Model: "m-a", Away: func(request int) bool { return request%2 == 0 }},
-					"b.test": {Dialect: second.dialect, Model: "m-b"},
+					"a.test": {Dialect: first.dialect, Model: "m-a", Remembers: true, Away: func(request int) bool { return request%2 == 0 }},
+					"b.test": {Dialect: second.dialect, Model: "m-b", Remembers: true},
 				}
 				talk(t, i, k, vendors, 4, false)
 				if a, b := len(vendors["a.test"].Bodies()), len(vendors["b.test"].Bodies()); a != 4 || b != 8 {
@@ -224,7 +240,7 @@ func isThought(value any) bool {
 func TestEditedArguments(t *testing.T) {
 	for _, mock := range mocks {
 		t.Run(mock.dialect.Name, func(t *testing.T) {
-			vendor := &providertest.Mock{Dialect: mock.dialect, Model: "m-a"}
+			vendor := &providertest.Mock{Dialect: mock.dialect, Model: "m-a", Remembers: true}
 			config := llm.Config{Transport: byHost{"a.test": vendor}, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{
 				"a": {Provider: mock.provider, Model: "m-a", BaseURL: "http://a.test/v1", APIKey: "k", ThinkingTokens: mock.thinking},
 			}}
@@ -245,11 +261,7 @@ func TestEditedArguments(t *testing.T) {
 			if refusals := vendor.Refusals(); len(refusals) > 0 {
 				t.Errorf("refused: %s", strings.Join(refusals, "; "))
 			}
-			requests := []int{1} // in the turn
-			if mock.dialect.Name != "gemini" && mock.dialect.Name != "mistral" {
-				requests = append(requests, 5) // and out of the log, which has the state of an answer with its thought
-			}
-			for _, at := range requests {
+			for _, at := range []int{1, 5} { // in the turn, and in a later one
 				body := strings.ReplaceAll(string(vendor.Bodies()[at]), `\`, "")
 				if !strings.Contains(body, "echo 1.0") || !strings.Contains(body, `changed its arguments. What ran instead: {"command":"edited"}]`) {
 					t.Errorf("request %d: %s", at, body)

@@ -17,6 +17,10 @@ type Mock struct {
 	Dialect MockDialect
 	Model   string // the state of another model is refused
 
+	// Remembers has the vendor refuse each answer of its own that comes back without its state, whatever turn it is of. The real ones mostly
+	// take it, and answer worse.
+	Remembers bool
+
 	// Away tells which requests, counted from 1, find the vendor refusing the key; nil = none.
 	Away func(request int) bool
 
@@ -76,18 +80,35 @@ func (m *Mock) next(rounds int) *MockAnswer {
 	n := len(m.answers) + 1
 	answer := &MockAnswer{Number: n, Thought: fmt.Sprintf("Thought %d of %s: <日本> & so.\n", n, m.Model), Signature: fmt.Sprintf("sig+%s/%d==", m.Model, n)}
 	if rounds == 1 {
-		answer.Text = fmt.Sprintf("I look again, %d.", n)
+		answer.Text = fmt.Sprintf("I look again, %d%s", n, m.sign())
 	}
 	if rounds >= 2 {
-		answer.Text = fmt.Sprintf("Done, %d.", n)
+		answer.Text = fmt.Sprintf("Done, %d%s", n, m.sign())
 		return answer
 	}
 	for k := range 2 - rounds {
 		answer.Calls = append(answer.Calls, MockCall{
-			ID: fmt.Sprintf("own_%s_%d_%d", strings.ReplaceAll(m.Model, ".", "-"), n, k), Name: "bash", Arguments: fmt.Sprintf(`{"command":  "echo %d.%d"}`, n, k),
+			ID: fmt.Sprintf("own_%s_%d_%d", strings.ReplaceAll(m.Model, ".", "-"), n, k), Name: "bash", Arguments: fmt.Sprintf(`{"command":  "echo %d.%d%s"}`, n, k, m.sign()),
 		})
 	}
 	return answer
+}
+
+// sign is at the end of each text and command of the model.
+func (m *Mock) sign() string { return " by " + m.Model + "." }
+
+// forgotten tells whether a text or the arguments of a call, which have come back without state, are of an answer of this model that must have
+// its state.
+func (m *Mock) forgotten(said string) bool { return m.Remembers && strings.Contains(said, m.sign()) }
+
+// byText finds an answer that says this and asks for nothing.
+func (m *Mock) byText(text string) *MockAnswer {
+	for _, answer := range m.answers {
+		if answer.Text == text && len(answer.Calls) == 0 {
+			return answer
+		}
+	}
+	return nil
 }
 
 // Refusals lists why requests were refused.

@@ -16,12 +16,12 @@ var (
 	// https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
 	MockDeepSeek = chatDialect("deepseek", chatRules{thinks: true, wantsThought: func(thought *string) bool { return thought != nil }})
 	// MockKimi wants one that is not empty: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
-	MockKimi = chatDialect("kimi", chatRules{thinks: true, wantsThought: func(thought *string) bool { return thought != nil && *thought != "" }})
+	MockKimi = chatDialect("kimi", chatRules{thinks: true, replays: true, wantsThought: func(thought *string) bool { return thought != nil && *thought != "" }})
 	// MockGLM wants its thoughts unchanged where they come back: https://docs.z.ai/guides/capabilities/thinking-mode
-	MockGLM = chatDialect("glm", chatRules{thinks: true, wantsThought: func(*string) bool { return true }})
+	MockGLM = chatDialect("glm", chatRules{thinks: true, replays: true, wantsThought: func(*string) bool { return true }})
 	// MockOpenRouter wants its list of thoughts back, whole and in its order:
 	// https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
-	MockOpenRouter = chatDialect("openrouter", chatRules{details: true})
+	MockOpenRouter = chatDialect("openrouter", chatRules{details: true, replays: true})
 	// MockMistral refuses fields that it does not know: https://docs.mistral.ai/api/
 	MockMistral = chatDialect("mistral", chatRules{strict: true})
 )
@@ -29,6 +29,7 @@ var (
 type chatRules struct {
 	signs        bool
 	thinks       bool
+	replays      bool // thoughts of answers without calls, too
 	strict       bool
 	details      bool
 	wantsThought func(thought *string) bool // of an answer with calls that another model gave; nil = none
@@ -36,6 +37,7 @@ type chatRules struct {
 
 type chatMessage struct {
 	Role       string
+	Content    json.RawMessage
 	ToolCallID string                                         `json:"tool_call_id"`
 	Thought    *string                                        `json:"reasoning_content"`
 	Details    []struct{ Type, Text, Signature, Data string } `json:"reasoning_details"`
@@ -99,6 +101,9 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 	}
 	for i, message := range request.Messages {
 		if len(message.Calls) == 0 {
+			if wrong := r.judgeText(m, &message); wrong != "" {
+				return 0, fmt.Sprintf("messages[%d]: %s", i, wrong)
+			}
 			continue
 		}
 		if wrong := r.judge(m, &message, i > spoke); wrong != "" {
@@ -121,6 +126,23 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 	return rounds, ""
 }
 
+// judgeText tells what is wrong with an answer that asks for nothing. Only a mock that remembers wants something of it.
+func (r chatRules) judgeText(m *Mock, message *chatMessage) string {
+	var text string
+	if message.Role != "assistant" || json.Unmarshal(message.Content, &text) != nil || !m.forgotten(text) || !r.replays {
+		return ""
+	}
+	switch own := m.byText(text); {
+	case own == nil:
+		return "the text of an answer was altered"
+	case r.thinks && (message.Thought == nil || *message.Thought != own.Thought):
+		return "the reasoning_content of an earlier answer is lost"
+	case r.details && !slices.Equal(own.details(), message.details()):
+		return "the reasoning_details of an earlier answer are lost"
+	}
+	return ""
+}
+
 // judge tells what is wrong with an answer with calls.
 func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 	signature, own := message.signature(), m.byCall(message.Calls[0].ID)
@@ -129,7 +151,10 @@ func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 			return wrong
 		}
 	}
+	inTurn = inTurn || m.Remembers
 	switch {
+	case own == nil && m.forgotten(message.Calls[0].Function.Arguments):
+		return "the call of an earlier answer has lost its id"
 	case r.strict && message.Thought != nil:
 		return "reasoning_content: extra inputs are not permitted"
 	case r.details && own != nil && inTurn && !slices.Equal(own.details(), message.details()):

@@ -62,6 +62,7 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 		var (
 			thoughts []string
 			calls    []MockCall
+			said     string
 			spoke    bool
 		)
 		for _, block := range message.Content {
@@ -72,12 +73,17 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 				thoughts = append(thoughts, "t "+block.Signature+" "+block.Thinking)
 			case "tool_use":
 				calls = append(calls, MockCall{ID: block.ID, Name: block.Name, Arguments: m.asMade(block)})
+				said += string(block.Input)
 			case "text":
 				spoke = spoke || message.Role == "user"
+				said += block.Text
 			}
 		}
 		if spoke {
 			rounds, begins = 0, ""
+		}
+		if message.Role == "assistant" && m.forgotten(said) && len(thoughts) == 0 {
+			return 0, fmt.Sprintf("messages.%d: an earlier answer has lost its thoughts", i)
 		}
 		if wrong := m.judgeThoughts(thoughts, calls); wrong != "" {
 			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
@@ -122,6 +128,9 @@ func (m *Mock) judgeThoughts(thoughts []string, calls []MockCall) string {
 		}
 		return ""
 	}
+	if own := m.byThoughts(thoughts); m.Remembers && own != nil && (len(own.Calls) > 0 || len(own.thoughts()) != len(thoughts)) {
+		return "an earlier answer has lost the ids of its calls, or a thought"
+	}
 	for i, thought := range thoughts {
 		for _, answer := range m.answers {
 			made := answer.thoughts()
@@ -134,6 +143,16 @@ func (m *Mock) judgeThoughts(thoughts []string, calls []MockCall) string {
 		}
 	}
 	return ""
+}
+
+// byThoughts finds the answer that begins with the first of these thoughts.
+func (m *Mock) byThoughts(thoughts []string) *MockAnswer {
+	for _, answer := range m.answers {
+		if len(thoughts) > 0 && answer.thoughts()[0] == thoughts[0] {
+			return answer
+		}
+	}
+	return nil
 }
 
 func writeMessages(answer *MockAnswer) string {

@@ -73,6 +73,8 @@ func readItems(m *Mock, body []byte) (rounds int, _ string) {
 			at += len(own.items()) - 1
 		case item.ID != "":
 			return 0, fmt.Sprintf("item %s of type %s was provided without its required reasoning item", item.ID, item.Type)
+		case item.Role != "user" && item.Type != "function_call_output" && m.forgotten(string(request.Input[at])):
+			return 0, "an earlier answer has lost its items"
 		case item.Type == "function_call":
 			calls = append(calls, MockCall{ID: item.CallID})
 		case item.Type == "function_call_output":
