@@ -26,6 +26,10 @@ func (m *Manager) maskRequest(request domain.Request) (masked domain.Request, er
 
 // withoutTexts is the part of a request that decides what happens.
 func withoutTexts(r domain.Request) []byte {
+	r.Parts = slices.Clone(r.Parts)
+	for i := range r.Parts {
+		r.Parts[i].Text, r.Parts[i].Path, r.Parts[i].Name = "", "", ""
+	}
 	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
 	if r.Runbook.Document != nil {
 		r.Runbook.Document = &domain.Document{Revision: r.Runbook.Document.Revision}
@@ -35,6 +39,16 @@ func withoutTexts(r domain.Request) []byte {
 		r.Runbook.BlockTypes[i].Docs = ""
 	}
 	return r.Marshal()
+}
+
+// maskParts takes the secrets out of the texts of a prompt and out of the names of its files.
+func (m *Manager) maskParts(parts []domain.PromptPart) []domain.PromptPart {
+	masked := slices.Clone(parts)
+	for i := range masked {
+		part := &masked[i]
+		part.Text, part.Path, part.Name = m.masker.MaskString(part.Text), m.masker.MaskString(part.Path), m.masker.MaskString(part.Name)
+	}
+	return masked
 }
 
 // maskEdit takes the secrets out of a document. A secret in its revision cannot be masked: then nobody could ever accept for it.

@@ -49,7 +49,7 @@ func (m *Manager) takePrompt(
 		}
 	}
 	prompt.ID = domain.PromptID(approvals.NewID())
-	prompt.Text = m.masker.MaskString(prompt.Text)
+	prompt.Text, prompt.Parts = m.masker.MaskString(prompt.Text), m.maskParts(prompt.Parts)
 	if options := domain.Encode(prompt.Options); !bytes.Equal(m.masker.JSON(options), options) {
 		return domain.QueuedPrompt{}, false, domain.Errorf(domain.CodeSecretExposed, "The options hold the value of a secret, which cannot be masked there.")
 	}
@@ -58,7 +58,7 @@ func (m *Manager) takePrompt(
 	_, err = m.log.Commit(ctx, store.Change{
 		Execution: id, Prompt: &store.NewPrompt{Prompt: prompt, Idempotency: key},
 		Events: []domain.Event{domain.NewEvent(id, domain.PromptQueued{
-			PromptID: prompt.ID, Text: prompt.Text, WhenBusy: prompt.WhenBusy, Edits: edits, By: by, Options: prompt.Options,
+			PromptID: prompt.ID, Text: prompt.Text, Parts: prompt.Parts, WhenBusy: prompt.WhenBusy, Edits: edits, By: by, Options: prompt.Options,
 		})},
 		Audit: []domain.AuditRecord{audit.Execution("execution.prompted", execution, by, audit.ByAPI)},
 	})

@@ -190,6 +190,13 @@ type Host interface {
 	// ToolOutput returns what a call of this execution has printed, as far as it is in the log.
 	ToolOutput(ctx context.Context, toolCallID string) (string, error)
 
+	// ReadFile returns a file that the execution uses, with its bytes: a picture or a document of a prompt or of a tool result. Any other is
+	// [CodeNotFound].
+	ReadFile(ctx context.Context, id FileID) (File, []byte, error)
+
+	// SaveFile stores a picture of a tool result, as a file of the execution. [ToolCallCompleted.Files] then names it.
+	SaveFile(ctx context.Context, name string, content []byte) (File, error)
+
 	// Memory returns the notes of a scope. Where there are none, the revision is 0.
 	Memory(ctx context.Context, scope MemoryScope) (Memory, error)
 

@@ -125,11 +125,12 @@ type (
 
 	// PromptQueued reports that a further prompt was accepted. Its turn comes when those before it have ended.
 	PromptQueued struct {
-		PromptID PromptID `json:"promptId"`
-		Text     string   `json:"text"`
-		WhenBusy WhenBusy `json:"whenBusy"`
-		Edits    int      `json:"edits,omitempty"` // the generation that it wants changed
-		By       Actor    `json:"by"`
+		PromptID PromptID     `json:"promptId"`
+		Text     string       `json:"text"`
+		Parts    []PromptPart `json:"parts,omitempty"` // with the pictures and files; nil: Text is all
+		WhenBusy WhenBusy     `json:"whenBusy"`
+		Edits    int          `json:"edits,omitempty"` // the generation that it wants changed
+		By       Actor        `json:"by"`
 
 		Options map[string]string `json:"options,omitempty"` // of the agent, that it sets
 	}
@@ -141,11 +142,12 @@ type (
 
 	// TurnStarted opens a turn. The first one's prompt is the execution's; a further one's is here.
 	TurnStarted struct {
-		Turn     int      `json:"turn"`
-		PromptID PromptID `json:"promptId,omitempty"`
-		Text     string   `json:"text,omitempty"`
-		Edits    int      `json:"edits,omitempty"`  // the generation that the prompt wants changed
-		Repair   int      `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
+		Turn     int          `json:"turn"`
+		PromptID PromptID     `json:"promptId,omitempty"`
+		Text     string       `json:"text,omitempty"`
+		Parts    []PromptPart `json:"parts,omitempty"`  // with the pictures and files; nil: Text is all
+		Edits    int          `json:"edits,omitempty"`  // the generation that the prompt wants changed
+		Repair   int          `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
 
 		// Options of the agent that the prompt sets. They hold from here on, unless the turn ends with [CodeInvalid]: then
 		// the agent did not take them.
@@ -317,15 +319,16 @@ type (
 
 	// ToolCallCompleted is the one outcome of a call.
 	ToolCallCompleted struct {
-		ToolCallID  string   `json:"toolCallId"`
-		Outcome     Outcome  `json:"outcome"`
-		Output      string   `json:"output"`                // the tool result as people see it
-		ModelOutput string   `json:"modelOutput,omitempty"` // the tool result that the model gets, where it is not Output
-		Truncated   bool     `json:"truncated,omitempty"`   // Output leaves out the middle
-		ExitCode    *int     `json:"exitCode,omitempty"`    // of a command
-		DurationMs  int64    `json:"durationMs,omitempty"`
-		Sandbox     string   `json:"sandbox,omitempty"` // what confined it, for a command that ran
-		Error       *Failure `json:"error,omitempty"`   // nil for succeeded
+		ToolCallID  string       `json:"toolCallId"`
+		Outcome     Outcome      `json:"outcome"`
+		Output      string       `json:"output"`                // the tool result as people see it
+		ModelOutput string       `json:"modelOutput,omitempty"` // the tool result that the model gets, where it is not Output
+		Truncated   bool         `json:"truncated,omitempty"`   // Output leaves out the middle
+		ExitCode    *int         `json:"exitCode,omitempty"`    // of a command
+		DurationMs  int64        `json:"durationMs,omitempty"`
+		Sandbox     string       `json:"sandbox,omitempty"` // what confined it, for a command that ran
+		Error       *Failure     `json:"error,omitempty"`   // nil for succeeded
+		Files       []PromptPart `json:"files,omitempty"`   // pictures of the result, which the model gets
 	}
 
 	// ApprovalRequested carries all that a person needs to decide.

@@ -51,6 +51,7 @@ type Request struct {
 	Kind                   Kind                   `json:"kind,omitempty"` // empty: an agent
 	Source                 Source                 `json:"source"`
 	Prompt                 string                 `json:"prompt,omitempty"`
+	Parts                  []PromptPart           `json:"parts,omitempty"` // of a prompt with pictures or files; nil: Prompt is all
 	Messages               []InputMessage         `json:"messages,omitempty"`
 	SystemPrompt           string                 `json:"systemPrompt,omitempty"` // replaces the persona, never the safety layer
 	Instructions           string                 `json:"instructions,omitempty"` // appended to the system prompt
@@ -91,8 +92,12 @@ type Request struct {
 // it would ignore the environment. A server drives no execution that requires more than [Understands].
 const RequiresEnvironments = 1
 
+// RequiresFiles is required by an execution whose prompt has pictures or files: an older server would ask its model about a picture that the model
+// does not get.
+const RequiresFiles = 2
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresEnvironments
+const Understands = RequiresFiles
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {

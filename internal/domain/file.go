@@ -13,6 +13,9 @@ const (
 	MaxFileSize     = 20_000_000 // bytes of one file
 	MaxTextFileSize = 1 << 20    // bytes of a text file: a model reads it whole, like the text of a prompt
 	MaxFileName     = 255        // bytes of a file's name
+
+	// MaxExecutionFiles bounds the bytes of an execution's files. A tool that answers with a picture each time must not fill the disk.
+	MaxExecutionFiles = 500_000_000
 )
 
 // FileID is file_ and a UUID, version 7.

@@ -47,6 +47,7 @@ type TurnProgress struct {
 	Open   bool              // it has not ended
 	Heard  bool              // the agent has answered, so it had received the prompt
 	Text   string            // the prompt; empty for the first turn, whose prompt is the execution's
+	Parts  []PromptPart      // of the prompt; nil: Text is all
 	Edits  int               // the generation that the turn changes; 0: none
 	Repair int               // see [TurnStarted]
 	Set    map[string]string // options of the agent that the turn sets
@@ -153,7 +154,7 @@ func (p *Progress) applyTurn(at time.Time, payload Payload) {
 		}
 	case TurnStarted:
 		p.Turn = TurnProgress{
-			Number: e.Turn, Open: true, Text: e.Text, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
+			Number: e.Turn, Open: true, Text: e.Text, Parts: e.Parts, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
 		}
 		p.Said, p.Streaming = LastMessage{}, false
 		p.forgetTexts()

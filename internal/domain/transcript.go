@@ -20,7 +20,8 @@ type Transcript struct {
 
 // answer is what one request to the model brought: thought, text and tool calls share a message id.
 type answer struct {
-	person        bool // no answer, but what the person said
+	person        bool         // no answer, but what the person said
+	parts         []PromptPart // of the person, with files
 	text, thought strings.Builder
 	state         json.RawMessage
 	textDone      bool
@@ -32,6 +33,7 @@ type answeredCall struct {
 	call   ToolCall
 	done   bool
 	result string
+	files  []PromptPart
 }
 
 // NewTranscript returns the transcript of an empty log.
@@ -45,8 +47,8 @@ func (t *Transcript) Apply(event Event) error { return event.ApplyTo(t) }
 func (t *Transcript) apply(_ time.Time, payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
-		if p.Text != "" {
-			said := &answer{person: true}
+		if p.Text != "" || p.Parts != nil {
+			said := &answer{person: true, parts: p.Parts}
 			said.text.WriteString(p.Text)
 			t.answers = append(t.answers, said)
 		}
@@ -70,7 +72,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		}
 	case ToolCallCompleted:
 		if c := t.calls[p.ToolCallID]; c != nil {
-			c.done, c.result = true, p.ForModel()
+			c.done, c.result, c.files = true, p.ForModel(), p.Files
 		}
 	}
 }
@@ -102,7 +104,7 @@ func (t *Transcript) Messages() []Message {
 	for _, a := range t.answers {
 		switch {
 		case a.person:
-			all = append(all, Message{Role: RoleUser, Text: a.text.String()})
+			all = append(all, Message{Role: RoleUser, Text: a.text.String(), Parts: a.parts})
 		case a.whole():
 			all = append(all, a.messages()...)
 		}
@@ -125,7 +127,7 @@ func (a *answer) messages() []Message {
 	all := []Message{message}
 	for _, c := range a.calls {
 		if c.done {
-			all = append(all, Message{Role: RoleTool, Text: c.result, ToolCallID: c.call.ID})
+			all = append(all, Message{Role: RoleTool, Text: c.result, Parts: c.files, ToolCallID: c.call.ID})
 		}
 	}
 	return all

@@ -26,6 +26,7 @@ var (
 	BeforeAdmitResumes         = before("store.admitResumes")
 	BeforeAdmitAnswers         = before("store.admitAnswers")
 	BeforeAdmitAcceptances     = before("store.admitAcceptances")
+	BeforeUseFiles             = before("store.useFiles")
 	BeforeMovePrompts          = before("store.movePrompts")
 	BeforeRefuseLosses         = before("store.refuseLosses")
 	BeforeAppendEvents         = before("store.appendEvents")

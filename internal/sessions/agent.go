@@ -103,11 +103,11 @@ func (a *agent) introduce(change *changeSet) {
 // says. The end of the lease reaches the agent also while the session waits for a database that does not answer.
 func (a *agent) prompt() error {
 	prompt := domain.Prompt{
-		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.promptText(),
+		Turn: a.progress.Turn.Number, Edits: a.progress.Turn.Edits, Rounds: a.progress.Turn.Rounds, Text: a.promptText(), Parts: a.promptParts(),
 		Options: a.progress.Turn.Set, Retrying: a.progress.Retrying(),
 	}
 	if a.turn.continued != nil {
-		prompt.Text = a.turn.continued.Text
+		prompt.Text, prompt.Parts = a.turn.continued.Text, a.continuedParts()
 	}
 	if !a.external() || a.fresh {
 		var err error
@@ -148,8 +148,8 @@ func (a *agent) history() ([]domain.Message, error) {
 	for _, m := range slices.Concat(a.execution.Request.Context, a.execution.Request.Messages) {
 		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
 	}
-	if prompt := a.execution.Request.Prompt; strings.TrimSpace(prompt) != "" {
-		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt})
+	if prompt, parts := a.execution.Request.Prompt, a.execution.Request.Parts; strings.TrimSpace(prompt) != "" || parts != nil {
+		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt, Parts: parts})
 	}
 	if a.recorder.transcript == nil && a.progress.Turn.Number == 1 && a.turn.continued == nil {
 		return history, nil
@@ -193,6 +193,21 @@ func (a *agent) continuation(mode domain.ResumeMode) *domain.TurnContinued {
 		continued.Text = goOn + " This was the prompt:\n\n> " + strings.ReplaceAll(a.promptText(), "\n", "\n> ")
 	}
 	return continued
+}
+
+// continuedParts are the parts of the message of [agent.continuation]: with the files of the prompt, unless the agent has these.
+func (a *agent) continuedParts() []domain.PromptPart {
+	continued, parts := a.turn.continued, a.promptParts()
+	files := domain.FileParts(parts)
+	switch {
+	case continued.Mode == domain.ResumeFresh:
+		return parts
+	case continued.Text == goOn || len(files) == 0:
+		return nil
+	case continued.Text == "":
+		return files
+	}
+	return append([]domain.PromptPart{{Type: domain.PartText, Text: continued.Text}}, files...)
 }
 
 const goOn = "The process in which you were working was stopped in the middle of your turn and has been started again. " +

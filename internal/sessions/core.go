@@ -42,6 +42,14 @@ func (c core) promptText() string {
 	return c.execution.Request.FirstPrompt()
 }
 
+// promptParts are the parts of the turn's prompt; nil: its text is all.
+func (c core) promptParts() []domain.PromptPart {
+	if c.progress.Turn.Number > 1 {
+		return c.progress.Turn.Parts
+	}
+	return c.execution.Request.Parts
+}
+
 // choosingSeconds is how long the execution stays interrupted; 0 is for ever.
 func (c core) choosingSeconds() int {
 	if !c.progress.Cause.Expires() {

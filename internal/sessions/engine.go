@@ -69,6 +69,8 @@ type Store interface {
 	EditedDocument(ctx context.Context, id domain.ExecutionID) (*domain.Document, error)
 	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
+	ExecutionFile(ctx context.Context, execution domain.ExecutionID, id domain.FileID) (domain.File, []byte, error)
+	SaveFile(ctx context.Context, tenant domain.TenantID, file store.NewFile) (domain.File, error)
 }
 
 var _ Store = (*store.Store)(nil)

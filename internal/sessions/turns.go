@@ -53,7 +53,7 @@ func (s *Session) startTurn(change *changeSet) {
 	if started.Turn > 1 {
 		next := s.control.requests.Prompts[0]
 		s.control.requests.Prompts = s.control.requests.Prompts[1:]
-		started.PromptID, started.Text, change.started = next.ID, next.Text, next.ID
+		started.PromptID, started.Text, started.Parts, change.started = next.ID, next.Text, next.Parts, next.ID
 		started.Options = next.Options
 		if next.Edit != nil {
 			started.Edits = next.Edit.Generation

@@ -150,7 +150,7 @@ type takenHead struct {
 	owner   string
 }
 
-// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then rules, each by id, and at last the
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then files, then rules, each by id, and at last the
 // ends of the audit, by tenant. So two replicas cannot deadlock.
 //
 // A check of an execution's state is a statement of its own behind that of the heads. Postgres takes the snapshot of a statement before it waits
@@ -167,6 +167,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeAdmitResumes, b.admitResumes},
 		{failpoint.BeforeAdmitAnswers, b.admitAnswers},
 		{failpoint.BeforeAdmitAcceptances, b.admitAcceptances},
+		{failpoint.BeforeUseFiles, b.useFiles},
 		{failpoint.BeforeMovePrompts, b.movePrompts},
 		{failpoint.BeforeRefuseLosses, b.refuseLosses},
 		{failpoint.BeforeAppendEvents, b.appendEvents},

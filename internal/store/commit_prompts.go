@@ -112,15 +112,21 @@ func (b *batch) queuePrompts() error {
 				return err
 			}
 		}
+		var parts any
+		if len(p.Parts) > 0 {
+			if parts, err = encode(p.Parts); err != nil {
+				return err
+			}
+		}
 		key, bodyHash := c.Prompt.Idempotency.values()
 		rows = append(rows, row{i, []any{text(string(p.ID)), head.tenant, string(c.Execution), head.lastSeq, text(p.Text),
-			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document, options}})
+			string(p.WhenBusy), by, p.Created.UnixMicro(), key, bodyHash, edited, document, options, parts}})
 	}
 	return b.writeRows(`id text, tenant text, execution text, seq bigint, content text, when_busy text, actor text,
-		created bigint, key text, body_hash bytea, edited bigint, document text, options text`, rows, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."), `
+		created bigint, key text, body_hash bytea, edited bigint, document text, options text, parts text`, rows, domain.Errorf(domain.CodeConflict, "There is a prompt with this id."), `
 		insert into prompts (id, tenant_id, execution_id, seq, text, when_busy, by, created_us, state, idempotency_key,
-			body_hash, edit_generation, edit_document, options)
-		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document, options
+			body_hash, edit_generation, edit_document, options, parts)
+		select id, tenant, execution, seq, content, when_busy, actor, created, 'queued', key, body_hash, edited, document, options, parts
 		from v where true on conflict do nothing returning id`)
 }
 

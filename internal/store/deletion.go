@@ -71,6 +71,7 @@ var belongings = []struct{ table, key string }{
 	{"feed", "position"},
 	{"approvals", "id"},
 	{"prompts", "id"},
+	{"execution_files", "file_id"}, // the files themselves go by RemoveFiles
 	{"debug_messages", "n"},
 	{"answer_states", "message_id"},
 	{"client_calls", "call_id"},

@@ -8,16 +8,16 @@ import (
 )
 
 const promptColumns = `p.id, p.execution_id, p.text, p.when_busy, p.by, p.created_us, p.edit_generation,
-	p.edit_document, p.options`
+	p.edit_document, p.options, p.parts`
 
 // scanPrompt returns nil for a row of an outer join that has none.
 func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 	var (
 		id, execution, content, when, by sql.NullString
 		created, edited                  sql.NullInt64
-		document, options                sql.NullString
+		document, options, parts         sql.NullString
 	)
-	if err := row.Scan(&id, &execution, &content, &when, &by, &created, &edited, &document, &options); err != nil || !id.Valid {
+	if err := row.Scan(&id, &execution, &content, &when, &by, &created, &edited, &document, &options, &parts); err != nil || !id.Valid {
 		return nil, err
 	}
 	p := &domain.QueuedPrompt{ID: domain.PromptID(id.String), Execution: domain.ExecutionID(execution.String),
@@ -30,6 +30,9 @@ func scanPrompt(row scanner) (*domain.QueuedPrompt, error) {
 		}
 	}
 	if err := decodeOptional("options", options, &p.Options); err != nil {
+		return nil, err
+	}
+	if err := decodeOptional("parts", parts, &p.Parts); err != nil {
 		return nil, err
 	}
 	return p, decode("by", by.String, &p.By)

@@ -34,6 +34,7 @@ type Host struct {
 	Book    domain.Runbook                                                             // what the execution works on
 	Client  func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
 	Refuse  func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
+	Stored  map[domain.FileID]StoredFile                                               // pictures and files of the execution; Store adds one
 
 	mu             sync.Mutex
 	payloads       []domain.Payload
