@@ -262,6 +262,7 @@ type Grant struct {
 	Arguments json.RawMessage // what to run: as asked for, or as the decider wrote them
 	Message   string          // where not allowed: the tool result for the model
 	Approved  bool            // where allowed: a person has said so
+	EditedBy  *Actor          // who wrote the arguments, where they are not those that were asked for; see [EditNote]
 }
 
 // Role is who speaks in a conversation.

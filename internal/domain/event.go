@@ -292,6 +292,7 @@ type (
 	ToolCallStarted struct {
 		ToolCallID string          `json:"toolCallId"`
 		Arguments  json.RawMessage `json:"arguments"`            // what runs
+		EditedBy   *Actor          `json:"editedBy,omitempty"`   // who has changed the arguments that the agent wrote; nil: nobody
 		Version    string          `json:"version,omitempty"`    // of the tool; with the arguments it is what the hash names
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
 		AllowedBy  string          `json:"allowedBy"`            // see approvals.Source

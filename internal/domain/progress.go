@@ -79,6 +79,7 @@ type OpenCall struct {
 	Under      ApprovalID // that let it start; empty where nobody was asked
 	AllowedBy  string     // of one that has started
 	RuleID     string
+	EditedBy   *Actor  // who has changed the arguments with which it started; nil: nobody
 	Sandbox    string  // what confines it, for a command that has started
 	Awaits     Awaited // who runs it, where that is not the server
 	Generation int     // of a call that has handed in blocks; 0: it has not
@@ -234,6 +235,7 @@ func (p *Progress) applyCall(at time.Time, payload Payload) {
 			c.Call.Arguments, c.Call.Version = e.Arguments, e.Version
 			c.Running, c.Lost, c.Since, c.Under = true, false, at, e.ApprovalID
 			c.AllowedBy, c.RuleID, c.Sandbox, c.Awaits = e.AllowedBy, e.RuleID, e.Sandbox, e.Awaits
+			c.EditedBy = e.EditedBy
 		}
 	case ToolCallUpdated:
 		if c := p.Calls[e.ToolCallID]; c != nil {

@@ -85,6 +85,10 @@ type ToolCall struct {
 	Arguments json.RawMessage // one JSON object
 	Summary   string          // what would happen, in a sentence for a person
 	Action    Action          // what it would touch; made from the arguments, so it is not stored
+
+	// Edited are the arguments with which the call has started, where a person has changed them; nil elsewhere. Only a [Transcript] has them: a call
+	// whose start was lost with its process goes on with these.
+	Edited json.RawMessage
 }
 
 // Action is what a tool call would touch, in the terms that policy judges: the same for our own tools, for those of MCP

@@ -31,6 +31,7 @@ type answer struct {
 
 type answeredCall struct {
 	call   ToolCall
+	editor *Actor // nil: it ran as the model wrote it
 	done   bool
 	result string
 	files  []PromptPart
@@ -68,13 +69,23 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		a.calls, t.calls[p.ToolCallID] = append(a.calls, c), c
 	case ToolCallStarted:
 		if c := t.calls[p.ToolCallID]; c != nil {
-			c.call.Arguments, c.call.Version = p.Arguments, p.Version
+			c.start(p)
 		}
 	case ToolCallCompleted:
 		if c := t.calls[p.ToolCallID]; c != nil {
-			c.done, c.result, c.files = true, p.ForModel(), p.Files
+			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+p.ForModel(), p.Files
 		}
 	}
+}
+
+// start takes the start of a call. What its model wrote stays, if a person has changed it: see [EditNote].
+func (c *answeredCall) start(p ToolCallStarted) {
+	c.call.Version, c.editor, c.call.Edited = p.Version, p.EditedBy, nil
+	if p.EditedBy != nil {
+		c.call.Edited = p.Arguments
+		return
+	}
+	c.call.Arguments = p.Arguments
 }
 
 // Recall gives the answers of the log their states, which stand beside it.

@@ -249,8 +249,9 @@ func TestEditedArguments(t *testing.T) {
 				host := &hosttest.Host{}
 				host.Grant = func(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
 					edited := json.RawMessage(`{"command":"edited"}`)
-					started := domain.ToolCallStarted{ToolCallID: call.ID, Arguments: edited} // as a session does
-					return domain.Grant{Allowed: true, Approved: true, Arguments: edited}, host.Emit(ctx, started)
+					by := &domain.Actor{Name: "alice"}
+					started := domain.ToolCallStarted{ToolCallID: call.ID, Arguments: edited, EditedBy: by} // as a session does
+					return domain.Grant{Allowed: true, Approved: true, Arguments: edited, EditedBy: by}, host.Emit(ctx, started)
 				}
 				history = append(history, domain.Message{Role: domain.RoleUser, Text: "Go"})
 				if _, err := open(t, config, execution(), tools.Bash{}).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil {
@@ -263,7 +264,7 @@ func TestEditedArguments(t *testing.T) {
 			}
 			for _, at := range []int{1, 5} { // in the turn, and in a later one
 				body := strings.ReplaceAll(string(vendor.Bodies()[at]), `\`, "")
-				if !strings.Contains(body, "echo 1.0") || !strings.Contains(body, `changed its arguments. What ran instead: {"command":"edited"}]`) {
+				if !strings.Contains(body, "echo 1.0") || !strings.Contains(body, `[alice changed the arguments of this call. What ran instead: {"command":"edited"}]`) {
 					t.Errorf("request %d: %s", at, body)
 				}
 			}

@@ -29,7 +29,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	}
 	var unsettled []pendingCall // a restart has left them without a result
 	for _, call := range a.conversation.unsettled() {
-		unsettled = append(unsettled, t.runner.check(call))
+		unsettled = append(unsettled, t.runner.again(call))
 	}
 	if stop, err := t.act(ctx, unsettled); err != nil || stop != "" {
 		return stop, err

@@ -24,10 +24,12 @@ type oldResult struct {
 	text        string
 }
 
-// line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made.
+// line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made. What ran in place of the
+// model's own call stays said: the call stays, too.
 func (r oldResult) line() string {
-	begins := strings.ToValidUTF8(r.text[:min(len(r.text), 4*beginning)], "")
-	return fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", provider.OneLine(r.tool, beginning), grouped(len(r.text)), provider.OneLine(begins, beginning))
+	note, text := domain.CutEditNote(r.text)
+	begins := strings.ToValidUTF8(text[:min(len(text), 4*beginning)], "")
+	return note + fmt.Sprintf("[result of %s, %s bytes, left out; it began: %s]", provider.OneLine(r.tool, beginning), grouped(len(text)), provider.OneLine(begins, beginning))
 }
 
 // oldResults lists the results of all rounds but the last, in their order.

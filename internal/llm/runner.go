@@ -4,11 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
-	"reflect"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -85,6 +83,14 @@ func (r *runner) prepare(wanted provider.Call, position int) pendingCall {
 	if position >= maxCalls {
 		return r.flawed(call, domain.Errorf(domain.CodeInvalidArguments,
 			"At most %d tool calls are allowed at once; this one is too many.", maxCalls))
+	}
+	return r.check(call)
+}
+
+// again checks a call that a restart has left without a result. If it had started, it goes on with the arguments that it started with.
+func (r *runner) again(call domain.ToolCall) pendingCall {
+	if call.Edited != nil {
+		call.Arguments = call.Edited
 	}
 	return r.check(call)
 }
@@ -179,24 +185,8 @@ func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *domain.T
 	allowed := *call
 	allowed.Arguments = grant.Arguments
 	host := callHost{r.host, call.Tool, grant.Approved}
-	return r.work(ctx, allowed, func() tools.Result {
-		result := tool.Run(ctx, host, allowed)
-		if !sameDocument(call.Arguments, allowed.Arguments) {
-			result.ModelOutput = editNote(allowed.Arguments) + cmp.Or(result.ModelOutput, result.Output)
-		}
-		return result
-	})
-}
-
-// editNote tells the model that other arguments ran than those that it wrote. Its own call stays in the conversation as it made it.
-func editNote(ran json.RawMessage) string {
-	return fmt.Sprintf("[The person who approved this call changed its arguments. What ran instead: %s]\n", ran)
-}
-
-// sameDocument tells whether two documents say the same, however they are written.
-func sameDocument(a, b json.RawMessage) bool {
-	var one, other any
-	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
+	output, err := r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+	return domain.EditNote(grant.EditedBy, allowed.Arguments) + output, err // as a restart finds it, see [domain.Transcript]
 }
 
 // submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.

@@ -18,6 +18,7 @@ type call struct {
 	judging         *judging           // the judgement that is under way; nil: none
 	judgedBy        []string           // ids of the rules of its last judgement
 	came            audit.Provenance   // who or what let it run, or refused it
+	editor          *domain.Actor      // who has changed its arguments; nil: nobody, or it is in the log
 	approval        *domain.Approval   // the question to a person; nil: none
 	slot            *slot              // of a command that runs, or waits for it
 	delayed         *delayed           // the start of a command that waits for its slot
@@ -92,6 +93,20 @@ func (c *call) releaseSlot() {
 func (c *call) edited(arguments json.RawMessage) {
 	c.Summary = "With arguments that the decider wrote: " + string(arguments)
 	c.Action = domain.Action{}
+}
+
+// editedBy is who has changed the arguments that the model wrote; nil: nobody.
+func (c *call) editedBy() *domain.Actor {
+	if c.editor != nil {
+		return c.editor
+	}
+	return c.logged().EditedBy
+}
+
+// note tells the model of a call that has started with other arguments than it wrote; empty for any other call.
+func (c *call) note() string {
+	open := c.logged()
+	return domain.EditNote(open.EditedBy, open.Call.Arguments)
 }
 
 // retryDecision is the decision to try a call of unknown outcome again; the zero value if there is none.

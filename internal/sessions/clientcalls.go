@@ -41,12 +41,12 @@ func (cc *clientCalls) applyAnswers(change *changeSet) error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(cc.calls.open)) {
 		if c := cc.calls.open[id]; c.client != nil && c.ask != nil && !c.awaitsClient() {
-			done := c.clientOutcome()
+			done, note := c.clientOutcome(), c.note()
 			cc.calls.endOutput(change, c)
 			change.advanced = true
 			change.complete(c, done)
 			cc.calls.forget(c)
-			change.reply(c, reply{grant: domain.Grant{Message: done.Output}})
+			change.reply(c, reply{grant: domain.Grant{Message: note + done.Output}})
 			cc.calls.deriveStatus(change)
 		}
 	}

@@ -83,6 +83,9 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	if row.Decision.Arguments != nil {
 		c.edited(arguments)
 	}
+	if row.Decision.ArgumentsHash != "" && row.Decision.ArgumentsHash != row.ArgumentsHash { // otherwise they are written another way, at most
+		c.editor = &row.Decision.By
+	}
 	c.Arguments = arguments
 	pm.start(change, c, domain.ToolCallStarted{
 		ToolCallID: c.ID, Arguments: arguments, ApprovalID: row.ID, AllowedBy: c.came.DecidedBy, RuleID: c.came.RuleID,

@@ -191,7 +191,7 @@ func (pm *permissions) approvalTimeout() time.Duration {
 // start lets a call run as soon as its start is in the log; a command waits for its slot before that. A call that an external
 // agent has begun before it asked has no second start.
 func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) {
-	started.Version = c.Version
+	started.Version, started.EditedBy = c.Version, c.editedBy()
 	if c.ask.client {
 		pm.clients.ask(change, c, started)
 		return
@@ -205,7 +205,7 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 	}
 	c.approval, c.refusal = nil, nil
 	change.reply(c, reply{grant: domain.Grant{
-		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision),
+		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision), EditedBy: started.EditedBy,
 	}, answer: answer})
 }
 
@@ -280,7 +280,8 @@ func (pm *permissions) refuseWith(change *changeSet, c *call, outcome domain.Out
 	}
 	pm.calls.endOutput(change, c)
 	change.advanced = true
+	note := c.note()
 	change.complete(c, domain.ToolCallCompleted{ToolCallID: c.ID, Outcome: outcome, Output: failure.Message, Error: &failure})
 	pm.calls.forget(c)
-	change.reply(c, reply{grant: domain.Grant{Message: failure.Message}, answer: answer})
+	change.reply(c, reply{grant: domain.Grant{Message: note + failure.Message}, answer: answer})
 }

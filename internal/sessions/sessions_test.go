@@ -124,6 +124,9 @@ func TestEditedArgumentsRun(t *testing.T) {
 		if len(resolved) != 1 || !resolved[0].Edited {
 			t.Errorf("resolved: %+v", resolved)
 		}
+		if started := payloads[domain.ToolCallStarted](t, w.events(id)); len(started) != 1 || started[0].EditedBy == nil || *started[0].EditedBy != alice {
+			t.Errorf("started: %+v", started)
+		}
 	})
 }
 
