@@ -656,7 +656,7 @@ type CreateExecution struct {
 	Policy      *ExecutionPolicy `json:"policy,omitempty"`
 
 	// Prompt What the agent is to do.
-	Prompt *string `json:"prompt,omitempty"`
+	Prompt *PromptInput `json:"prompt,omitempty"`
 
 	// ResumeFrom The id of an execution that has ended: the agent continues its session, with all that it remembers. It must
 	// be the same agent in the same `workingDirectory`. 422 `notResumable` if it is not, if the execution
@@ -994,6 +994,9 @@ type Execution struct {
 	OutputSchema *json.RawMessage  `json:"outputSchema"`
 	OutputsFrom  map[string]string `json:"outputsFrom"`
 
+	// Parts All parts of a prompt that has pictures or files, in their order; missing where it is text alone.
+	Parts PromptParts `json:"parts,omitempty"`
+
 	// PendingApprovals What waits for a person now, oldest first.
 	PendingApprovals []ApprovalSummary `json:"pendingApprovals"`
 
@@ -1007,7 +1010,7 @@ type Execution struct {
 	// Progress How far the current turn is.
 	Progress Progress `json:"progress"`
 
-	// Prompt As it was rendered, where it was a template.
+	// Prompt As it was rendered, where it was a template. Of a prompt in parts, its text parts, with a blank line between them.
 	Prompt *string `json:"prompt"`
 
 	// QueuePosition The place among the executions of the tenant that wait for room; 1 is next. Null for one that does not. Only
@@ -1106,6 +1109,31 @@ type FeedPage struct {
 
 	// NextCursor Send it back as `after`; null when there is nothing more now.
 	NextCursor *string `json:"nextCursor"`
+}
+
+// File A picture or document for prompts.
+type File struct {
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time `json:"createdAt"`
+
+	// Id For `fileId` in a part of a prompt.
+	Id string `json:"id"`
+
+	// MediaType As it was found in the bytes.
+	//
+	// Example: image/jpeg
+	MediaType string `json:"mediaType"`
+
+	// Name Empty where it was sent without one.
+	Name string `json:"name"`
+
+	// Sha256 Of the bytes, in hexadecimal.
+	Sha256 string `json:"sha256"`
+
+	// Size In bytes.
+	Size int64 `json:"size"`
 }
 
 // FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
@@ -1350,6 +1378,9 @@ type Output struct {
 // `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
 // `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
 type OutputsFrom = map[string]string
+
+// PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8.
+type PartType = domain.PartType
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
 type PermissionOption = domain.PermissionOption
@@ -1629,7 +1660,12 @@ type Prompt struct {
 
 	// Options Of the agent, where it sets some.
 	Options ChosenOptions `json:"options,omitempty"`
-	Prompt  string        `json:"prompt"`
+
+	// Parts All parts of a prompt that has pictures or files, in their order; missing where it is text alone.
+	Parts PromptParts `json:"parts,omitempty"`
+
+	// Prompt Of a prompt in parts, its text parts, with a blank line between them.
+	Prompt string `json:"prompt"`
 
 	// WhenBusy What becomes of a prompt that comes while a turn runs. `enqueue`: it waits for the end of the turn and of the
 	// prompts before it. `reject`: it is refused with 409 `busy`. `interrupt`: the turn is cancelled, and the prompt
@@ -1644,9 +1680,19 @@ type PromptExecution struct {
 	Options ChosenOptions `json:"options,omitempty"`
 
 	// Prompt What the agent is to do next.
-	Prompt   string    `json:"prompt"`
-	WhenBusy *WhenBusy `json:"whenBusy,omitempty"`
+	Prompt   PromptInput `json:"prompt"`
+	WhenBusy *WhenBusy   `json:"whenBusy,omitempty"`
 }
+
+// PromptPart A text, or a picture or other file of the execution, whose bytes `GET /executions/{id}/files/{fileId}` has.
+type PromptPart = domain.PromptPart
+
+// PromptPartInput A text; or a picture or file, by the `fileId` of `POST /files` or by its `path`. A path is read once, when the prompt is accepted, as the tool
+// `read` of the execution would read it: relative to its working directory, in its environment, and only if its policy allows that without a question.
+type PromptPartInput = domain.PromptPart
+
+// PromptParts All parts of a prompt that has pictures or files, in their order; missing where it is text alone.
+type PromptParts = []domain.PromptPart
 
 // PutMemory defines model for PutMemory.
 type PutMemory struct {

@@ -67,6 +67,29 @@ func (c *RememberChoice) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*fields)(c))
 }
 
+// PromptInput is what a client says: a text, or a list of parts.
+type PromptInput struct {
+	Text  string
+	Parts []domain.PromptPart // as they were sent; nil: it was a text
+}
+
+// UnmarshalJSON reads a text or a list.
+func (p *PromptInput) UnmarshalJSON(data []byte) error {
+	*p = PromptInput{}
+	if len(data) > 0 && data[0] == '[' {
+		return json.Unmarshal(data, &p.Parts)
+	}
+	return json.Unmarshal(data, &p.Text)
+}
+
+// MarshalJSON writes what UnmarshalJSON reads.
+func (p PromptInput) MarshalJSON() ([]byte, error) {
+	if p.Parts != nil {
+		return domain.Encode(p.Parts), nil
+	}
+	return domain.Encode(p.Text), nil
+}
+
 // Or is *p, or missing in the place of a field that was left out.
 func Or[T any](p *T, missing T) T {
 	if p == nil {

@@ -21,6 +21,7 @@ import (
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
 	"signoff/internal/failpoint"
+	promptfiles "signoff/internal/files"
 	"signoff/internal/http"
 	"signoff/internal/keys"
 	"signoff/internal/llm"
@@ -124,13 +125,15 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		decisions.RefuseCommands()
 	}
 	shownModels, shownAgents, tools := models{a.models, file.Models.Models}, agents{a.agents}, shownTools{known}
+	promptFiles := promptfiles.NewService(a.store, decisions, a.manager)
 	admitted := admission.New(admission.Config{
+		Files:        promptFiles,
 		Environments: environments,
 		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
 	})
 	a.server, err = http.NewServer(http.Config{
-		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store),
+		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store), Files: promptFiles,
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
 		Environments: environments, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})

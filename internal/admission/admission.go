@@ -45,6 +45,8 @@ type Agents interface {
 	Environment(name string) string
 	// Installed is domain.CodeAgentUnavailable if the program of a registered agent is missing.
 	Installed(name string) error
+	// CheckParts is domain.CodeInvalid for a picture or file that the agent has not declared to take in a prompt. The pointers begin with pointer.
+	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
 	// MCPServers is domain.CodeUnknownMCPServer for an unknown name; the message lists the known ones.
 	MCPServers(names []string) error
 }
@@ -99,6 +101,7 @@ type Config struct {
 	Masker     Masker
 	Templates  Templates
 	Workspace  Workspace
+	Files      Files
 	Settings   Settings
 
 	Environments Environments

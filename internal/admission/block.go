@@ -19,7 +19,7 @@ func fromBlock(body api.CreateExecution) api.CreateExecution {
 	if args := api.Or(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
 		source.Args = args
 	}
-	body.Source, body.Prompt, body.SystemPrompt = &source, &props.Prompt, props.SystemPrompt
+	body.Source, body.Prompt, body.SystemPrompt = &source, &api.PromptInput{Text: props.Prompt}, props.SystemPrompt
 	body.Capabilities, body.TimeoutSeconds, body.WorkingDirectory = props.Capabilities, props.TimeoutSeconds, props.WorkingDirectory
 	body.Environment = props.Environment
 	return body

@@ -103,8 +103,8 @@ func tooLongContext() error {
 // for them again. The states of the answers stay behind as well: they are of answers with their calls, and may be another model's.
 func (a *Admission) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
 	messages := slices.Clone(execution.Request.Messages)
-	if execution.Request.Prompt != "" {
-		messages = append(messages, domain.InputMessage{Role: domain.RoleUser, Content: execution.Request.Prompt})
+	if prompt := domain.Mentioned(execution.Request.Prompt, execution.Request.Parts); prompt != "" {
+		messages = append(messages, domain.InputMessage{Role: domain.RoleUser, Content: prompt})
 	}
 	log, err := a.conversationEvents(ctx, execution.ID, limit)
 	if err != nil {
@@ -118,8 +118,8 @@ func (a *Admission) conversation(ctx context.Context, execution domain.Execution
 	}
 	for _, message := range transcript.Messages() {
 		spoken := message.Role == domain.RoleUser || message.Role == domain.RoleAssistant
-		if spoken && strings.TrimSpace(message.Text) != "" {
-			messages = append(messages, domain.InputMessage{Role: message.Role, Content: message.Text})
+		if text := domain.Mentioned(message.Text, message.Parts); spoken && strings.TrimSpace(text) != "" {
+			messages = append(messages, domain.InputMessage{Role: message.Role, Content: text})
 		}
 	}
 	return messages, nil

@@ -3,30 +3,54 @@ package admission
 import (
 	"context"
 
+	"signoff/api"
 	"signoff/internal/domain"
+	"signoff/internal/files"
 	"signoff/internal/keys"
 )
 
-// AdmitPrompt checks the options of a further prompt against those that the agent has offered. It does not check a prompt with a used key:
-// the agent may offer other options by now, and the first response stands.
-func (a *Admission) AdmitPrompt(ctx context.Context, by keys.Principal, id domain.ExecutionID, options map[string]string, key string) error {
-	if len(options) == 0 {
-		return nil
+// AdmitPrompt returns the further prompt that a body asks for. Its options are checked against those that the agent has offered, and its files
+// are found. It does not check a prompt with a used key: the agent may offer other options by now, a file may be gone, and the first response stands.
+func (a *Admission) AdmitPrompt(
+	ctx context.Context, by keys.Principal, id domain.ExecutionID, body api.PromptExecution, key string,
+) (domain.QueuedPrompt, error) {
+	prompt := domain.QueuedPrompt{
+		Text: promptText(body.Prompt), Parts: promptParts(body.Prompt),
+		WhenBusy: api.Or(body.WhenBusy, domain.WhenBusyEnqueue), Options: body.Options,
+	}
+	if wrong := checkParts(body.Prompt); len(wrong) > 0 {
+		return prompt, domain.InvalidParts(wrong...)
+	}
+	if len(prompt.Options) == 0 && prompt.Parts == nil {
+		return prompt, nil
 	}
 	execution, err := a.config.Executions.Execution(ctx, by.Tenant, id)
 	if err != nil {
-		return err
+		return prompt, err
 	}
 	if key != "" {
-		_, _, err := a.config.Executions.PromptByKey(ctx, id, key)
+		first, _, err := a.config.Executions.PromptByKey(ctx, id, key)
 		if err == nil || domain.CodeOf(err) != domain.CodeNotFound {
-			return err
+			prompt.Parts = first.Parts
+			return prompt, err
 		}
+	}
+	if err := a.checkOptions(ctx, execution, prompt.Options); err != nil || prompt.Parts == nil {
+		return prompt, err
+	}
+	whose := files.For{Tenant: by.Tenant, Execution: id, Request: execution.Request, Pointer: "/prompt"}
+	prompt.Parts, err = a.partsOf(ctx, whose, prompt.Parts)
+	return prompt, err
+}
+
+func (a *Admission) checkOptions(ctx context.Context, execution domain.Execution, options map[string]string) error {
+	if len(options) == 0 {
+		return nil
 	}
 	if execution.Request.Source.Type != domain.SourceACP {
 		return domain.Invalid("/options", "Options belong to the type acp; the internal agent has none.")
 	}
-	offered, err := a.config.Executions.AgentOptions(ctx, id)
+	offered, err := a.config.Executions.AgentOptions(ctx, execution.ID)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"signoff/api"
 	"signoff/internal/domain"
 )
 
@@ -23,7 +24,8 @@ func TestFurtherRequestsOfAnExecution(t *testing.T) {
 		}
 	})
 	prompt := func(id domain.ExecutionID, effort, key string) error {
-		return a.AdmitPrompt(t.Context(), anybody, id, map[string]string{"effort": effort}, key)
+		_, err := a.AdmitPrompt(t.Context(), anybody, id, api.PromptExecution{Prompt: api.PromptInput{Text: "go on"}, Options: map[string]string{"effort": effort}}, key)
+		return err
 	}
 	edit := func(id domain.ExecutionID, blocks string) error {
 		return a.AdmitEdit(t.Context(), anybody, id, &domain.Document{Blocks: []byte(blocks)})
@@ -31,8 +33,12 @@ func TestFurtherRequestsOfAnExecution(t *testing.T) {
 	resume := func(id domain.ExecutionID, mode domain.ResumeMode) error {
 		return a.AdmitResume(t.Context(), anybody, id, mode)
 	}
+	accepted, err := a.AdmitPrompt(t.Context(), anybody, "ours", api.PromptExecution{Prompt: api.PromptInput{Text: "go on"}}, "")
+	if accepted.Text != "go on" || accepted.WhenBusy != domain.WhenBusyEnqueue {
+		t.Errorf("accepted is %+v", accepted)
+	}
 	for name, err := range map[string]error{
-		"no options":                       a.AdmitPrompt(t.Context(), anybody, "ours", nil, ""),
+		"no options":                       err,
 		"an option that is offered":        prompt("mock", "low", ""),
 		"what was taken in stays so":       prompt("mock", "max", "used"),
 		"an edit without a document":       a.AdmitEdit(t.Context(), anybody, "ours", nil),

@@ -79,7 +79,10 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 	if err := a.addSources(ctx, &request, found); err != nil {
 		return request, err
 	}
-	return request, a.render(ctx, by, body, found, &request)
+	if err := a.render(ctx, by, body, found, &request); err != nil {
+		return request, err
+	}
+	return request, a.resolveParts(ctx, by, &request)
 }
 
 // withDefaults returns the request with the defaults for missing fields.
@@ -87,7 +90,8 @@ func (a *Admission) withDefaults(body api.CreateExecution) domain.Request {
 	request := domain.Request{
 		Kind:                   api.Or(body.Kind, domain.KindAgent),
 		Source:                 body.Source.Source,
-		Prompt:                 api.Or(body.Prompt, ""),
+		Prompt:                 promptText(api.Or(body.Prompt, api.PromptInput{})),
+		Parts:                  promptParts(api.Or(body.Prompt, api.PromptInput{})),
 		SystemPrompt:           api.Or(body.SystemPrompt, ""),
 		Instructions:           api.Or(body.Instructions, ""),
 		MCPServers:             api.Or(body.McpServers, nil),

@@ -64,6 +64,7 @@ func (f *fieldErrors) prompt(body api.CreateExecution) {
 	case body.Prompt != nil && body.Messages != nil:
 		f.add("/messages", "must not come together with prompt")
 	}
+	*f = append(*f, checkParts(api.Or(body.Prompt, api.PromptInput{}))...)
 	if messages := api.Or(body.Messages, nil); len(messages) > 0 {
 		if last := len(messages) - 1; messages[last].Role != domain.RoleUser {
 			f.add(fmt.Sprintf("/messages/%d/role", last), "must be user: the agent answers the last message")

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -83,8 +84,7 @@ func (a *Admission) render(ctx context.Context, by keys.Principal, body api.Crea
 	if err != nil {
 		return err
 	}
-	texts := []*string{&request.Prompt, &request.SystemPrompt, &request.Instructions}
-	templates := []template.Template{{Name: "/prompt"}, {Name: "/systemPrompt"}, {Name: "/instructions"}}
+	texts, templates := textsOf(request)
 	for i, text := range texts {
 		templates[i].Source, templates[i].Syntax = *text, toSyntax(body.TemplateSyntax)
 	}
@@ -92,15 +92,43 @@ func (a *Admission) render(ctx context.Context, by keys.Principal, body api.Crea
 	if err != nil {
 		return notRendered(err)
 	}
-	for i, limit := range []int{maxPrompt, maxSystemPrompt, maxSystemPrompt} {
+	for i := range texts {
+		limit := maxSystemPrompt
+		if strings.HasPrefix(templates[i].Name, "/prompt") {
+			limit = maxPrompt
+		}
 		if *texts[i] = rendered[i].Text; utf8.RuneCountInString(*texts[i]) > limit || strings.ContainsRune(*texts[i], 0) {
 			return domain.Invalid(templates[i].Name, "Rendered, this has more than %d characters, or U+0000.", limit)
 		}
+		if body.Prompt != nil && strings.HasPrefix(templates[i].Name, "/prompt") && strings.TrimSpace(*texts[i]) == "" {
+			return domain.Invalid(templates[i].Name, "The prompt is blank after it was rendered.")
+		}
 	}
-	if body.Prompt != nil && strings.TrimSpace(request.Prompt) == "" {
-		return domain.Invalid("/prompt", "The prompt is blank after it was rendered.")
+	if request.Parts != nil {
+		request.Prompt = domain.PartsText(request.Parts)
+	}
+	if wrong := tooLong(request.Prompt); wrong != nil {
+		return domain.InvalidParts(wrong...)
 	}
 	return nil
+}
+
+// textsOf are the texts of a request that are templates, with their names. Of a prompt with files, each text part is one.
+func textsOf(request *domain.Request) (texts []*string, templates []template.Template) {
+	add := func(name string, text *string) {
+		texts, templates = append(texts, text), append(templates, template.Template{Name: name})
+	}
+	if request.Parts == nil {
+		add("/prompt", &request.Prompt)
+	}
+	for i := range request.Parts {
+		if part := &request.Parts[i]; part.Type == domain.PartText {
+			add(fmt.Sprintf("/prompt/%d/text", i), &part.Text)
+		}
+	}
+	add("/systemPrompt", &request.SystemPrompt)
+	add("/instructions", &request.Instructions)
+	return texts, templates
 }
 
 // templateData returns the variables of templates as JSON. If they are too long, earlier executions are the cause, because a body is too

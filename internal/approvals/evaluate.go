@@ -12,8 +12,8 @@ import (
 // Evaluation is a dry run of the policy for one call.
 type Evaluation struct {
 	Tenant    domain.TenantID
-	Execution domain.ExecutionID // whose settings and rules hold; empty: those of Request
-	Request   domain.Request     // where no execution is named
+	Execution domain.ExecutionID // whose rules hold, and whose settings without a Request
+	Request   domain.Request     // with a source, its settings hold
 	Tool      string
 	Arguments json.RawMessage
 }
@@ -41,7 +41,7 @@ func (s *Service) IsolateCommands(in func(domain.Environment) Isolation) { s.iso
 // nothing, writes nothing and asks nobody.
 func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
 	request := e.Request
-	if e.Execution != "" {
+	if e.Execution != "" && request.Source.Type == "" {
 		execution, err := s.store.Execution(ctx, e.Tenant, e.Execution)
 		if err != nil {
 			return Judgement{}, domain.ToolCall{}, err

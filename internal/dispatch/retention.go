@@ -19,6 +19,9 @@ const (
 	sweepLimit = 1000
 	// deliveryBatch is how many deliveries to webhooks are removed in one transaction.
 	deliveryBatch = 500
+	// filesBatch is how many unused files are removed in one transaction, and filesKept how long an upload waits for the execution that uses it.
+	filesBatch = 100
+	filesKept  = 24 * time.Hour
 )
 
 // byRetention is the actor in the audit if nobody has deleted an execution by hand.
@@ -29,6 +32,7 @@ type Expiring interface {
 	Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
+	RemoveFiles(ctx context.Context, age time.Duration, limit int) (int, error)
 }
 
 // Sweeper deletes executions that have ended and whose time is over, as DELETE would: the [Manager] of some replica removes their
@@ -85,13 +89,24 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 			break
 		}
 	}
-	if s.keep == 0 {
-		return nil
+	if err := s.removeFiles(ctx); err != nil || s.keep == 0 {
+		return err
 	}
 	// Deliveries to webhooks are as old as their executions. The webhooks' dispatcher removes them after a month, whatever is set
 	// here.
 	_, err := s.store.ForgetDeliveries(ctx, s.keep, deliveryBatch)
 	return err
+}
+
+// removeFiles removes the files that no execution uses. Those of a deleted execution are among them when its rows are gone.
+func (s *Sweeper) removeFiles(ctx context.Context) error {
+	for removed := 0; removed < sweepLimit; {
+		n, err := s.store.RemoveFiles(ctx, filesKept, filesBatch)
+		if removed += n; err != nil || n < filesBatch {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Sweeper) remove(ctx context.Context, execution domain.Execution) error {

@@ -72,6 +72,18 @@ func PartsText(parts []PromptPart) string {
 	return strings.Join(texts, "\n\n")
 }
 
+// Mentioned is what was said for a reader of text alone: files are mentioned, and do not go along.
+func Mentioned(text string, parts []PromptPart) string {
+	if parts == nil {
+		return text
+	}
+	mentions := make([]string, len(parts))
+	for i, part := range parts {
+		mentions[i] = part.Mention()
+	}
+	return strings.Join(mentions, "\n\n")
+}
+
 // FileParts are the parts that are files. A prompt without one is a text, and is kept as one.
 func FileParts(parts []PromptPart) []PromptPart {
 	var files []PromptPart

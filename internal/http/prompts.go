@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"signoff/api"
-	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 )
 
@@ -17,14 +16,11 @@ type promptExecution struct {
 // promptExecution queues a further prompt. It does not wait for its turn; events report it.
 func (s *Server) promptExecution(ctx context.Context, request promptExecution) (responder, error) {
 	by := principalOf(ctx)
-	options := request.Body.Options
-	if err := s.admission.AdmitPrompt(ctx, by, request.ID, options, request.Key); err != nil {
+	admitted, err := s.admission.AdmitPrompt(ctx, by, request.ID, request.Body, request.Key)
+	if err != nil {
 		return nil, err
 	}
-	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, request.ID, domain.QueuedPrompt{
-		Text: request.Body.Prompt, WhenBusy: api.Or(request.Body.WhenBusy, domain.WhenBusyEnqueue),
-		Options: options,
-	}, by.Actor, request.idempotency())
+	prompt, replayed, err := s.sessions.Prompt(ctx, by.Tenant, request.ID, admitted, by.Actor, request.idempotency())
 	failpoint.Hit(failpoint.AfterHTTPPrompt)
 	if err != nil {
 		return nil, s.attachExecution(ctx, request.ID, err)

@@ -21,6 +21,7 @@ func (s *Server) permittedView(ctx context.Context, execution domain.Execution) 
 // redact removes what people, agents and tools have said.
 func redact(e *api.Execution) {
 	e.Prompt, e.SystemPrompt, e.Instructions, e.Messages = nil, nil, nil, nil
+	e.Parts = nil
 	e.OutputSchema, e.Output, e.Block, e.AgentSession = nil, nil, nil, nil
 	e.ContextFrom, e.OutputsFrom, e.Metadata = []string{}, map[string]string{}, map[string]string{}
 	e.PendingApprovals, e.PendingToolCalls = []api.ApprovalSummary{}, []api.ClientCallSummary{}

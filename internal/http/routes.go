@@ -44,11 +44,14 @@ func (s *Server) table() []binding {
 		on("POST /executions/{id}/generation/edits", s.editGeneration),    // generations.go
 		on("POST /executions/{id}/generation/accept", s.acceptGeneration), // generations.go
 		on("GET /executions/{id}/approvals", s.listExecutionApprovals),    // approvals.go
+		on("GET /executions/{id}/files/{fileId}", s.getExecutionFile),     // files.go
 		on("GET /executions/{id}/events", s.listEvents),                   // events.go
 		on("GET /executions/{id}/items", s.listItems),                     // items.go
 		on("GET /executions/{id}/debug", s.listDebugMessages),             // debug.go
 		on("GET /executions/{id}/export", s.exportExecution),              // export.go
 		on("GET /events", s.followEvents),                                 // feed.go
+
+		on("POST /files", s.uploadFile), // files.go
 
 		on("GET /approvals", s.listApprovals), // approvals.go
 		on("GET /approvals/{id}", s.getApproval),

@@ -231,6 +231,7 @@ type Config struct {
 	Log       Log
 	Reader    Reader
 	Items     Items
+	Files     Files
 	Models    Models
 	Agents    Agents
 	Tools     Tools
@@ -267,6 +268,7 @@ type Server struct {
 	events    Log
 	reader    Reader
 	items     Items
+	files     Files
 	masker    Masker
 	keys      Keys
 
@@ -301,7 +303,7 @@ func NewServer(config Config) (*Server, error) {
 	}
 	s := &Server{
 		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
-		items: config.Items, masker: config.Masker, keys: config.Keys,
+		items: config.Items, files: config.Files, masker: config.Masker, keys: config.Keys,
 		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments},
 		rules:    ruleHandlers{config.Reader, config.Approvals, config.Admission},
 		webhooks: webhookHandlers{config.Webhooks, config.Admission, config.Masker},

@@ -27,12 +27,14 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/events/items/paging"
+	promptfiles "signoff/internal/files"
 	"signoff/internal/keys"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
 	"signoff/internal/store"
 	"signoff/internal/store/storetest"
+	"signoff/internal/tools"
 	"signoff/internal/webhooks"
 	"signoff/internal/workspace"
 )
@@ -78,12 +80,14 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 		Executions: h.store, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{}, Tools: admissiontest.Tools{"bash", "think"},
 		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files, Environments: admissiontest.Environments(),
 	}
+	decisions := approvals.NewService(h.store, h.log, describing{})
+	decisions.UseEnvironments(admissiontest.Environments())
+	promptFiles := promptfiles.NewService(h.store, decisions, h.manager)
+	admitting.Files = promptFiles
 	admit(&admitting)
-	decisions := approvals.NewService(h.store, h.log, sessionstest.AnyTool{})
-	decisions.UseEnvironments(admitting.Environments)
 	config := Config{
 		Admission: admission.New(admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(),
+		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(),
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",
@@ -102,6 +106,16 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	h.url = server.URL
 	h.token = h.key("", everyScope()...)
 	return h
+}
+
+// describing knows the tool read as it is; all others take any arguments.
+type describing struct{ sessionstest.AnyTool }
+
+func (d describing) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
+	if tool == "read" {
+		return tools.NewRegistry(tools.Read{}).Describe(tool, arguments, request.WorkingDirectory)
+	}
+	return d.AnyTool.Describe(request, tool, arguments)
 }
 
 func (h *testServer) run() {

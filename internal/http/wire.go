@@ -57,6 +57,7 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		Cause:                  textOrNull(e.Cause),
 		Source:                 r.Source,
 		Prompt:                 textOrNull(r.Prompt),
+		Parts:                  r.Parts,
 		SystemPrompt:           textOrNull(r.SystemPrompt),
 		Instructions:           textOrNull(r.Instructions),
 		MaxIterations:          r.MaxIterations,
@@ -118,7 +119,7 @@ func listOrNull[T any](list []T) *[]T {
 
 func toPrompt(p domain.QueuedPrompt) api.Prompt {
 	out := api.Prompt{
-		Id: string(p.ID), ExecutionId: string(p.Execution), Prompt: p.Text, WhenBusy: p.WhenBusy,
+		Id: string(p.ID), ExecutionId: string(p.Execution), Prompt: p.Text, Parts: p.Parts, WhenBusy: p.WhenBusy,
 		Options: p.Options, CreatedAt: api.Time(p.Created), CreatedBy: p.By.KeyID,
 	}
 	if p.Edit != nil {

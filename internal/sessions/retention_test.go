@@ -71,6 +71,8 @@ type attic struct {
 	left, asked int
 	forgotten   []time.Duration
 	broken      error
+	files       int // that no execution uses
+	filesAge    time.Duration
 	gone        bool // somebody else is always quicker
 }
 
@@ -88,6 +90,12 @@ func (a *attic) Delete(context.Context, domain.TenantID, domain.ExecutionID, dom
 		return domain.Errorf(domain.CodeNotFound, "gone")
 	}
 	return nil
+}
+
+func (a *attic) RemoveFiles(_ context.Context, age time.Duration, limit int) (int, error) {
+	n := min(limit, a.files)
+	a.files, a.filesAge = a.files-n, age
+	return n, nil
 }
 
 func (a *attic) ForgetDeliveries(_ context.Context, age time.Duration, _ int) (int, error) {
@@ -122,6 +130,19 @@ func TestRetentionIsBounded(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestUnusedFilesAreRemoved: an upload waits a day for its execution, also where executions are kept for ever.
+func TestUnusedFilesAreRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // one round
+		defer cancel()
+		a := attic{files: 1300}
+		dispatch.NewSweeper(&a, events.NewLog(oneServer{}), 0).Run(ctx)
+		if a.files != 300 || a.filesAge != 24*time.Hour {
+			t.Errorf("%d are left of those that are older than %s", a.files, a.filesAge)
+		}
+	})
 }
 
 // oneServer is the store of a log that only forgets.

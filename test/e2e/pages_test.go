@@ -283,6 +283,9 @@ func (w *walker) follow(e example) {
 		if creation.MatchString(command) && json.Unmarshal([]byte(w.output), &created) == nil {
 			w.names["EXECUTION_ID"] = created.ID
 		}
+		if strings.Contains(command, "$SIGNOFF_URL/files?") && json.Unmarshal([]byte(w.output), &created) == nil {
+			w.names["FILE_ID"] = created.ID
+		}
 		for _, part := range w.due(w.walk.after.keys(), command) {
 			w.walk.after[part](w, w.output)
 		}
@@ -441,6 +444,7 @@ func TestTheConfigurationsOfThePagesAreRead(t *testing.T) {
 var bodies = map[string]string{
 	"docs/agents.md ## Options: model, thinking, and the like": "/executions /executions/{id}/prompts",
 	"docs/environments.md ## Requests":                         "/executions",
+	"docs/files.md # Pictures and files in prompts":            "/executions",
 	"docs/memory.md ## For agents":                             "/executions",
 	"docs/policy.md ## The bash policy":                        "/executions",
 	"docs/policy.md ### An example that looks around":          "", // test/house.TestTheExamplePolicyDoesWhatItsPageSays

@@ -47,6 +47,14 @@ func (Agents) Environment(name string) string {
 	return ""
 }
 
+// CheckParts implements [admission.Agents]: the agents take no pictures and files.
+func (Agents) CheckParts(_ domain.Source, pointer string, parts []domain.PromptPart) error {
+	if len(domain.FileParts(parts)) > 0 {
+		return domain.Invalid(pointer, "The agent takes no files.")
+	}
+	return nil
+}
+
 // Installed misses absent.
 func (Agents) Installed(name string) error {
 	if name == "absent" {

@@ -32,6 +32,11 @@ func (reader *Reader[Request]) Body(w http.ResponseWriter, r *http.Request, requ
 	if o.body == nil {
 		return refuseBody(w, r)
 	}
+	if o.bodyType == typeAny {
+		raw, err := newRaw(w, r)
+		reflect.ValueOf(request).Elem().FieldByIndex(reader.body).Set(reflect.ValueOf(raw))
+		return err
+	}
 	data, err := o.readBody(w, r)
 	if err != nil || data == nil {
 		return err
@@ -97,15 +102,22 @@ func refuseBody(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (o *Operation) checkMedia(r *http.Request) error {
-	for _, encoding := range r.Header.Values("Content-Encoding") {
-		if !strings.EqualFold(strings.TrimSpace(encoding), "identity") {
-			return domain.Errorf(domain.CodeUnsupportedMedia, "The body must not be encoded.")
-		}
+	if err := refuseEncoding(r); err != nil {
+		return err
 	}
 	media, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := parameters["charset"]
 	if err != nil || media != o.bodyType || (charset != "" && !strings.EqualFold(charset, "utf-8")) {
 		return domain.Errorf(domain.CodeUnsupportedMedia, "The body must be %s in UTF-8.", o.bodyType)
+	}
+	return nil
+}
+
+func refuseEncoding(r *http.Request) error {
+	for _, encoding := range r.Header.Values("Content-Encoding") {
+		if !strings.EqualFold(strings.TrimSpace(encoding), "identity") {
+			return domain.Errorf(domain.CodeUnsupportedMedia, "The body must not be encoded.")
+		}
 	}
 	return nil
 }
@@ -145,8 +157,12 @@ func endBodyDeadline(w http.ResponseWriter) {
 // tooLarge reads a few times the limit, within the body's deadline, before it refuses: a client that is cut off while it still writes sees a
 // broken connection instead of the response.
 func tooLarge(r *http.Request) error {
-	io.CopyN(io.Discard, r.Body, 8*MaxBody) //nolint:errcheck // the response is the same
+	drain(r, 8*MaxBody)
 	return domain.Errorf(domain.CodePayloadTooLarge, "The body may have %d bytes.", MaxBody)
+}
+
+func drain(r *http.Request, bytes int64) {
+	io.CopyN(io.Discard, r.Body, bytes) //nolint:errcheck // the response is the same
 }
 
 // hash returns the hash of a body, independent of the order and spacing of its JSON.

@@ -15,6 +15,7 @@ import (
 const (
 	typeJSON = "application/json"
 	typeForm = "application/x-www-form-urlencoded"
+	typeAny  = "*/*" // bytes, which the method reads itself
 )
 
 // Document holds the operations of the contract by "METHOD /pattern", as the document writes it. The code repeats none of it.
@@ -69,8 +70,8 @@ func newOperation(path *openapi3.PathItem, described *openapi3.Operation) (*Oper
 	}
 	body := described.RequestBody.Value
 	types := slices.Sorted(maps.Keys(body.Content))
-	if len(types) != 1 || types[0] != typeJSON && types[0] != typeForm {
-		return nil, fmt.Errorf("a body that is neither JSON nor a form alone: %s", strings.Join(types, ", "))
+	if len(types) != 1 || types[0] != typeJSON && types[0] != typeForm && types[0] != typeAny {
+		return nil, fmt.Errorf("a body that is neither JSON nor a form nor bytes alone: %s", strings.Join(types, ", "))
 	}
 	o.bodyType, o.body, o.bodyRequired = types[0], body.Content[types[0]].Schema.Value, body.Required
 	return o, nil

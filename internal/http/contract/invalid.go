@@ -20,7 +20,9 @@ const MaxDetails = 20
 func invalid(parameter string, err error) *domain.Error {
 	var wrongParts []domain.Detail
 	unknown := map[string]bool{} // objects whose unknown fields are listed already
-	collect(err, func(wrong *openapi3.SchemaError) {
+	var all []*openapi3.SchemaError
+	collect(err, func(wrong *openapi3.SchemaError) { all = append(all, wrong) })
+	for _, wrong := range withoutOtherTypes(all) {
 		at := domain.Pointer(wrong.JSONPointer()...)
 		switch {
 		case parameter != "":
@@ -30,14 +32,30 @@ func invalid(parameter string, err error) *domain.Error {
 				unknown[at] = true
 				wrongParts = append(wrongParts, unknownFields(wrong)...)
 			}
-			return
+			continue
+		}
+		if last := len(wrongParts) - 1; wrong.SchemaField == "type" && last >= 0 && wrongParts[last].Pointer == at { // of several types none fits
+			wrongParts[last].Message += " or " + article(wrong.Schema.Type)
+			continue
 		}
 		wrongParts = append(wrongParts, domain.Detail{Pointer: at, Message: complaint(wrong)})
-	})
+	}
 	if len(wrongParts) == 0 { // unreachable while the validator returns schema errors
 		wrongParts = []domain.Detail{{Pointer: parameter, Message: "is not allowed"}}
 	}
 	return domain.InvalidParts(wrongParts...)
+}
+
+// withoutOtherTypes leaves out that a value is not of a type, where it is of another one that the document takes in its place and is wrong as that: who sends a list
+// of parts is not told that it must be a text.
+func withoutOtherTypes(all []*openapi3.SchemaError) []*openapi3.SchemaError {
+	return slices.DeleteFunc(slices.Clone(all), func(one *openapi3.SchemaError) bool {
+		return one.SchemaField == "type" && slices.ContainsFunc(all, func(other *openapi3.SchemaError) bool {
+			at, below := one.JSONPointer(), other.JSONPointer()
+			deeper := len(below) > len(at) || len(below) == len(at) && other.SchemaField != "type"
+			return deeper && slices.Equal(at, below[:len(at)])
+		})
+	})
 }
 
 func collect(err error, take func(*openapi3.SchemaError)) {

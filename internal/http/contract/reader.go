@@ -70,6 +70,10 @@ func (o *Operation) checkBodyField(of reflect.Type) error {
 	switch isPointer := of.Kind() == reflect.Pointer; {
 	case o.body == nil:
 		return fmt.Errorf("the document has no body")
+	case (o.bodyType == typeAny) != (of == reflect.TypeFor[*Raw]()):
+		return fmt.Errorf("the field Body must be a *Raw exactly where the body is bytes")
+	case o.bodyType == typeAny:
+		return nil
 	case o.bodyRequired == isPointer:
 		return fmt.Errorf("the field Body must be a pointer exactly where the body is optional")
 	default:

@@ -1,0 +1,11 @@
+// Package files takes the pictures and documents of prompts: uploads, and files that a prompt names by their path.
+//
+//	file, err := service.Upload(ctx, tenant, "photo.jpg", size, body)
+//	parts, err := service.Resolve(ctx, files.For{Tenant: tenant, Request: request}, parts)
+//
+// What a file is, its bytes say: see [domain.MediaTypeOf]. A path is judged by the policy of its execution like a call of the tool `read`, opened in the
+// execution's environment, and read once: what is asked of the model later does not depend on a file that has changed meanwhile.
+//
+// All methods may be called at once. The bytes that they hold in memory together are bounded; who finds no room waits, and is
+// [domain.CodeOverloaded] after a while.
+package files

@@ -1,0 +1,134 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"time"
+
+	"signoff/internal/approvals"
+	"signoff/internal/domain"
+)
+
+// readWithin is how long the opening and reading of one path may take: a FIFO, or a folder over a network, must not hold the request.
+const readWithin = 30 * time.Second
+
+// For is whose prompt the parts are of.
+type For struct {
+	Tenant    domain.TenantID
+	Execution domain.ExecutionID // whose remembered rules hold; empty: it is not created yet
+	Request   domain.Request
+	Pointer   string // of the parts in the body
+}
+
+// Resolve returns the parts as they are kept: each file has an id and is known. What is wrong with a part is domain.CodeInvalid at its pointer: there is no such file, it
+// is not of its part's type, the policy would ask about reading the path or refuse it, or it is outside of what the execution sees.
+func (s *Service) Resolve(ctx context.Context, whose For, parts []domain.PromptPart) ([]domain.PromptPart, error) {
+	resolved := make([]domain.PromptPart, 0, len(parts))
+	for i, part := range parts {
+		if part.IsFile() {
+			var err error
+			if part, err = s.resolve(ctx, whose, fmt.Sprintf("%s/%d", whose.Pointer, i), part); err != nil {
+				return nil, err
+			}
+		}
+		resolved = append(resolved, part)
+		if err := domain.CheckSize(whose.Pointer, resolved); err != nil {
+			return nil, err
+		}
+	}
+	return resolved, nil
+}
+
+func (s *Service) resolve(ctx context.Context, whose For, at string, part domain.PromptPart) (domain.PromptPart, error) {
+	if part.FileID != "" {
+		file, err := s.store.File(ctx, whose.Tenant, part.FileID)
+		if domain.CodeOf(err) == domain.CodeNotFound {
+			return part, domain.Invalid(at+"/fileId", "There is no such file; one that no execution uses is removed after a day.").With(err)
+		}
+		if err != nil {
+			return part, err
+		}
+		return part.Stored(at, file)
+	}
+	if err := s.mayRead(ctx, whose, at+"/path", part.Path); err != nil {
+		return part, err
+	}
+	file, err := s.readPath(ctx, whose, at+"/path", part.Path)
+	if err != nil {
+		return part, err
+	}
+	return part.Stored(at, file)
+}
+
+// mayRead asks the policy as if the execution's own agent called the tool read. Nobody can be asked before there is an execution, so what is not allowed is refused.
+func (s *Service) mayRead(ctx context.Context, whose For, at, name string) error {
+	asked := whose.Request
+	asked.Source, asked.Tools, asked.ClientTools = domain.Source{Type: domain.SourceInternal}, domain.ToolSettings{}, nil
+	judged, _, err := s.policy.Evaluate(ctx, approvals.Evaluation{
+		Tenant: whose.Tenant, Execution: whose.Execution, Request: asked, Tool: "read", Arguments: domain.Encode(map[string]string{"path": name}),
+	})
+	switch {
+	case domain.CodeOf(err) == domain.CodeInvalid:
+		return domain.Invalid(at, "%s", domain.FailureOf(err).Message).With(err)
+	case err != nil:
+		return err
+	case judged.Verdict == domain.Allow:
+		return nil
+	case judged.Verdict == domain.Ask:
+		return domain.Invalid(at, "The policy of the execution asks a person before this file is read: %s Upload the file instead.", judged.Reason)
+	default:
+		return domain.Invalid(at, "The policy of the execution does not let this file be read: %s", judged.Reason)
+	}
+}
+
+// readPath stores the file as it is now.
+func (s *Service) readPath(ctx context.Context, whose For, at, name string) (domain.File, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readWithin, domain.Invalid(at, "The file cannot be read within %d seconds.", int(readWithin.Seconds())))
+	defer cancel()
+	opened, err := s.workspace.OpenFile(ctx, whose.Request, name)
+	if err != nil {
+		return domain.File{}, unreadable(at, err)
+	}
+	defer opened.Close()
+	info, err := opened.Stat()
+	switch {
+	case err != nil:
+		return domain.File{}, unreadable(at, err)
+	case !info.Mode().IsRegular():
+		return domain.File{}, domain.Invalid(at, "This is no regular file.")
+	case info.Size() > domain.MaxFileSize:
+		return domain.File{}, domain.Invalid(at, "A file has at most %d bytes; this one has %d.", domain.MaxFileSize, info.Size())
+	}
+	giveBack, err := s.room.take(ctx, whose.Tenant, info.Size())
+	if err != nil {
+		return domain.File{}, err
+	}
+	defer giveBack()
+	content, err := readAll(opened, info.Size())
+	if err != nil {
+		return domain.File{}, unreadable(at, err)
+	}
+	file, err := s.save(ctx, whose.Tenant, path.Base(name), content)
+	if code := domain.CodeOf(err); code == domain.CodeUnsupportedMedia || code == domain.CodePayloadTooLarge {
+		return file, domain.Invalid(at, "%s", domain.FailureOf(err).Message).With(err)
+	}
+	return file, err
+}
+
+// unreadable points at the path. Whatever the file system says, the request is to be changed.
+func unreadable(at string, err error) error {
+	var coded *domain.Error
+	switch {
+	case errors.As(err, &coded):
+		return domain.Invalid(at, "%s", coded.Message).With(err)
+	case errors.Is(err, fs.ErrNotExist):
+		return domain.Invalid(at, "There is no such file.").With(err)
+	case errors.Is(err, fs.ErrPermission):
+		return domain.Invalid(at, "The server may not read this file.").With(err)
+	default:
+		return domain.Invalid(at, "The file cannot be read.").With(err)
+	}
+}
