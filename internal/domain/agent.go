@@ -122,6 +122,10 @@ type Prompt struct {
 	Parts   []PromptPart // with the pictures and files, in the order in which they were given; nil: Text is all
 	History []Message
 
+	// Compacted is what was left out of the history for the model so far, in its order: a process that takes the execution over leaves out
+	// the same.
+	Compacted []ContextCompacted
+
 	Options map[string]string // of an external agent, to be set before the turn; [CodeInvalid] where it does not take them
 
 	Retrying *Retrying // the request to a model with which the turn goes on, where an earlier process has made it; nil: none failed
@@ -285,4 +289,13 @@ type Message struct {
 	State      json.RawMessage
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result
+
+	Counted *TokenCount // of the assistant: the conversation up to and with this answer; nil: nobody has counted it
+}
+
+// TokenCount is how many tokens a conversation had for the model that answered, as its provider counted: what it read, and what it wrote.
+type TokenCount struct {
+	Model       string // its name in the registry; what another one would count is not known
+	Tokens      int64
+	Compactions int // so many of [Prompt].Compacted were in it
 }

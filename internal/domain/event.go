@@ -397,6 +397,8 @@ type (
 		Turn    *Usage `json:"turn,omitempty"`    // of the turn so far
 		Request *Usage `json:"request,omitempty"` // of the one request to a model that this tells of
 		Model   string `json:"model,omitempty"`   // that was asked
+
+		MessageID string `json:"messageId,omitempty"` // the answer to that request; empty where there is none that is whole
 	}
 
 	// ModelRetrying reports that a request to a model failed and will be sent again, and when. Until then the clock of the turn stands still.
@@ -433,8 +435,13 @@ type (
 		Turn    int    `json:"turn"`
 		Reason  string `json:"reason"`  // nearLimit, or overflow: the provider had refused the request
 		Results int    `json:"results"` // how many were cut down
-		Before  int64  `json:"before"`  // tokens, estimated
+		Before  int64  `json:"before"`  // tokens: what the provider counted up to the last answer, and a guess at the rest
 		After   int64  `json:"after"`
+
+		// Through is the call of the newest result that was cut down: with it, all that come before it were, as far as that makes them
+		// shorter. Where there is a ResultBytes, the results of its round alone lost their middle, down to so many bytes each.
+		Through     string `json:"through,omitempty"`
+		ResultBytes int    `json:"resultBytes,omitempty"`
 	}
 
 	// BudgetWarned reports that four fifths of a bound of the budget are used up, or of the length that the server gives a log.

@@ -3,6 +3,7 @@ package domain
 import (
 	"cmp"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 )
@@ -16,6 +17,8 @@ type Transcript struct {
 	answers []*answer
 	texts   map[string]*answer
 	calls   map[string]*answeredCall
+
+	compacted []ContextCompacted
 }
 
 // answer is what one request to the model brought: thought, text and tool calls share a message id.
@@ -27,6 +30,7 @@ type answer struct {
 	textDone      bool
 	interrupted   bool
 	calls         []*answeredCall
+	counted       *TokenCount
 }
 
 type answeredCall struct {
@@ -75,6 +79,12 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		if c := t.calls[p.ToolCallID]; c != nil {
 			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+p.ForModel(), p.Files
 		}
+	case UsageUpdated:
+		if p.MessageID != "" && p.Request != nil && p.Request.ContextUsed != nil {
+			t.answer(p.MessageID).counted = &TokenCount{Model: p.Model, Tokens: *p.Request.ContextUsed, Compactions: len(t.compacted)}
+		}
+	case ContextCompacted:
+		t.compacted = append(t.compacted, p)
 	}
 }
 
@@ -109,6 +119,9 @@ func (t *Transcript) answer(id string) *answer {
 	return a
 }
 
+// Compacted is what was left out for the model so far; see [Prompt].
+func (t *Transcript) Compacted() []ContextCompacted { return slices.Clone(t.compacted) }
+
 // Messages are the messages of all turns. An answer with open calls comes without their results.
 func (t *Transcript) Messages() []Message {
 	var all []Message
@@ -131,7 +144,7 @@ func (a *answer) whole() bool {
 
 // messages are the answer, and the results of its calls.
 func (a *answer) messages() []Message {
-	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), State: a.state}
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), State: a.state, Counted: a.counted}
 	for _, c := range a.calls {
 		message.ToolCalls = append(message.ToolCalls, c.call)
 	}

@@ -23,7 +23,6 @@ func (t *turn) ask(ctx context.Context) (provider.Answer, *message, error) {
 		}
 		from := models.asked().model.Name
 		models.lost = append(models.lost, lost{name: from, why: trouble.Shown})
-		t.agent.conversation.measured = 0 // what one model has counted is no measure for the next
 		err = t.host.Emit(ctx, domain.ModelSwitched{
 			From: from, To: models.asked().model.Name, Code: trouble.Shown.Code, Message: trouble.Shown.Message,
 		})

@@ -30,20 +30,23 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 	}
 	var tried []string
 	for _, remedy := range []struct {
-		apply func() cut
+		apply func() domain.ContextCompacted
 		name  string
 	}{
-		{func() cut { return t.agent.conversation.shorten(math.MinInt64) }, "without its older tool results"},
-		{func() cut { return t.agent.conversation.trim(t.agent.models.asked().fullAt()) }, "with the tool results of the last round shortened"},
+		{func() domain.ContextCompacted { return t.agent.conversation.shorten(reasonOverflow, math.MinInt64) },
+			"without its older tool results"},
+		{func() domain.ContextCompacted {
+			return t.agent.conversation.trim(reasonOverflow, t.agent.models.asked().fullAt())
+		}, "with the tool results of the last round shortened"},
 	} {
 		if domain.CodeOf(err) != domain.CodeContextOverflow {
 			return got, said, err
 		}
-		lost := remedy.apply()
-		if lost.results == 0 {
+		done := remedy.apply()
+		if done.Results == 0 {
 			continue
 		}
-		if err := t.tellCompacted(ctx, reasonOverflow, lost); err != nil {
+		if err := t.tellCompacted(ctx, done); err != nil {
 			return provider.Answer{}, nil, err
 		}
 		tried = append(tried, remedy.name)
@@ -64,18 +67,28 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 // provider's refusal tells it.
 func (t *turn) makeRoom(ctx context.Context) error {
 	conversation, limit := &t.agent.conversation, t.agent.models.asked().fullAt()
+	conversation.asked = t.agent.models.asked().model.Name
 	if limit == 0 || conversation.estimate(conversation.view()) <= limit {
 		return nil
 	}
-	lost := conversation.shorten(limit * roomy / 100)
-	if lost.results == 0 {
+	done := conversation.shorten(reasonNearLimit, limit*roomy/100)
+	if done.Results == 0 {
 		return nil
 	}
-	return t.tellCompacted(ctx, reasonNearLimit, lost)
+	return t.tellCompacted(ctx, done)
 }
 
-func (t *turn) tellCompacted(ctx context.Context, reason string, lost cut) error {
-	return t.host.Emit(ctx, domain.ContextCompacted{
-		Turn: t.number, Reason: reason, Results: lost.results, Before: lost.before, After: lost.after,
-	})
+func (t *turn) tellCompacted(ctx context.Context, done domain.ContextCompacted) error {
+	done.Turn = t.number
+	return t.host.Emit(ctx, done)
+}
+
+// counted is what an answer keeps of the tokens up to and with it; nil where the provider has not told them.
+func (t *turn) counted(contextUsed *int64) *domain.TokenCount {
+	if contextUsed == nil {
+		return nil
+	}
+	return &domain.TokenCount{
+		Model: t.agent.models.asked().model.Name, Tokens: *contextUsed, Compactions: len(t.agent.conversation.compacted),
+	}
 }

@@ -131,7 +131,7 @@ func TestTheProvidersCountGoesBeforeTheGuess(t *testing.T) {
 		"more tokens than bytes tell":         {[2]int{0, 9000}, 2000, "cw"},
 		"fewer tokens than bytes tell":        {[2]int{0, 500}, 14_000, "ww"},
 		"what came since is added by a guess": {[2]int{0, 7000}, 5000, "cw"},
-		"an older count says nothing":         {[2]int{9000, 0}, 2000, "ww"},
+		"an older count, and a guess since":   {[2]int{9000, 0}, 2000, "cw"},
 	} {
 		v := &vendor{replies: []reply{callsCounted(test.counted[0]), callsCounted(test.counted[1]), saysOnly("ok")}}
 		host := &hosttest.Host{Command: prints(result(0, test.bytes))}

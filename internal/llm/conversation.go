@@ -1,6 +1,8 @@
 package llm
 
 import (
+	"slices"
+
 	"signoff/internal/domain"
 )
 
@@ -16,18 +18,50 @@ const (
 	messageTokens = 4 // roles and borders
 )
 
-// conversation is what the model is sent of an execution's history. Which results are cut is not in the log: a process that recovers
-// the execution decides again, by the bytes alone until the provider has counted. From the same history it always decides the same.
+// conversation is what the model is sent of an execution's history. What was cut stands in the log, as [domain.ContextCompacted], and how
+// many tokens the provider counted stands with each answer: a process that recovers the execution cuts the same and counts from there. What
+// nobody has counted is guessed by its bytes.
 type conversation struct {
 	mask      mask
 	generates bool             // blocks; see withoutAsides
 	history   []domain.Message // as the log has it
 	fixed     int64            // tokens of what stands before it: the system prompt and the tools
 
-	measured  int64           // tokens up to the last answer, as the provider counted; 0 = unknown
-	shortened map[string]bool // ids of the calls whose results the model gets as a line
-	trimmed   map[string]int  // and of those whose results it gets without their middle, and how many bytes of them
-	refused   map[digest]bool // the states that their model has refused
+	asked     string                    // the model, whose counts of tokens hold
+	compacted []domain.ContextCompacted // what was cut so far; the maps below follow from it
+	shortened map[string]shortened      // by the ids of the calls whose results the model gets as a line
+	trimmed   map[string]int            // and of those whose results it gets without their middle, and how many bytes of them
+
+	refused map[digest]bool // the states that their model has refused
+}
+
+// shortened is a result that was cut to a line.
+type shortened struct {
+	by    int   // which compaction, from 1
+	saved int64 // tokens
+}
+
+// begin takes what a turn begins with. What was cut before stays cut, whoever did it: each time the provider's cache of the prompt is lost.
+func (c *conversation) begin(prompt domain.Prompt) {
+	c.history = prompt.History
+	for len(c.compacted) < len(prompt.Compacted) {
+		c.repeat(prompt.Compacted[len(c.compacted)])
+	}
+}
+
+// repeat cuts what was cut by another process.
+func (c *conversation) repeat(done domain.ContextCompacted) {
+	c.compacted = append(c.compacted, done)
+	view := c.view()
+	if done.ResultBytes > 0 {
+		c.trimTo(resultsWith(view, done.Through), done.ResultBytes)
+		return
+	}
+	old := oldResults(view)
+	through := slices.IndexFunc(old, func(r oldResult) bool { return r.callID == done.Through })
+	for _, result := range old[:through+1] {
+		c.cutToLine(result)
+	}
 }
 
 // add appends to the history, and never to the array that a prompt has brought along.
@@ -78,7 +112,7 @@ func (c *conversation) view() []domain.Message {
 	}
 	turnBegins := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
 	for _, old := range oldResults(view) {
-		if !c.shortened[old.callID] {
+		if c.shortened[old.callID].by == 0 {
 			continue
 		}
 		view[old.at].Text = old.line()
@@ -95,69 +129,90 @@ func (c *conversation) view() []domain.Message {
 	return view
 }
 
-// estimate is how many tokens the next request will have: what the provider counted last, and a guess at what came since.
+// estimate is how many tokens the next request will have: what the provider of the model counted last, and a guess at what came since.
 func (c *conversation) estimate(view []domain.Message) int64 {
 	total := c.fixed
-	if c.measured > 0 {
-		total = c.measured
-		view = view[1+lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleAssistant }):]
+	if at := lastIndex(view, func(m domain.Message) bool { return m.Counted != nil && m.Counted.Model == c.asked }); at >= 0 {
+		total = view[at].Counted.Tokens
+		for _, message := range view[:at] { // what was cut since
+			if cut := c.shortened[message.ToolCallID]; cut.by > view[at].Counted.Compactions {
+				total -= cut.saved
+			}
+		}
+		total = max(total, 1)
+		view = view[at+1:]
 	}
 	for _, message := range view {
-		size := len(message.Text) + len(message.State)
-		for _, call := range message.ToolCalls {
-			size += len(call.Tool) + len(call.Arguments)
-		}
-		total += tokens(size) + messageTokens
+		total += guess(message)
 	}
 	return total
 }
 
-func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
-
-// cut is what a conversation has lost: so many results, and the tokens before and after. No results = there was nothing to lose.
-type cut struct {
-	results       int
-	before, after int64
+// guess is how many tokens a message has, by its bytes.
+func guess(message domain.Message) int64 {
+	size := len(message.Text) + len(message.State)
+	for _, call := range message.ToolCalls {
+		size += len(call.Tool) + len(call.Arguments)
+	}
+	return tokens(size) + messageTokens
 }
 
+func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
+
 // shorten cuts old results to a line, the oldest first, until the conversation has less than target tokens or no old result is left.
-func (c *conversation) shorten(target int64) cut {
+// The event that it returns has no results where there was nothing to cut.
+func (c *conversation) shorten(reason string, target int64) domain.ContextCompacted {
 	view := c.view()
-	before := c.estimate(view)
-	done := cut{before: before, after: before}
+	done := domain.ContextCompacted{Reason: reason, Before: c.estimate(view)}
+	done.After = done.Before
+	c.compacted = append(c.compacted, done)
 	for _, old := range oldResults(view) {
-		if done.after < target {
+		if done.After < target {
 			break
 		}
-		saved := tokens(len(old.text)) - tokens(len(old.line()))
-		if c.shortened[old.callID] || saved <= 0 {
-			continue
+		if saved := c.cutToLine(old); saved > 0 {
+			done.After, done.Results, done.Through = done.After-saved, done.Results+1, old.callID
 		}
-		if c.shortened == nil {
-			c.shortened = map[string]bool{}
-		}
-		c.shortened[old.callID] = true
-		done.after, done.results = done.after-saved, done.results+1
 	}
-	done.after = max(done.after, 0)
-	if done.results > 0 && c.measured > 0 {
-		c.measured = max(c.measured-(before-done.after), 1)
+	done.After = max(done.After, 0)
+	return c.settle(done)
+}
+
+// cutToLine cuts one result, and tells how many tokens that saves; none where it is cut already, or no longer than its line.
+func (c *conversation) cutToLine(old oldResult) (saved int64) {
+	saved = tokens(len(old.text)) - tokens(len(old.line()))
+	if c.shortened[old.callID].by > 0 || saved <= 0 {
+		return 0
 	}
-	return done
+	if c.shortened == nil {
+		c.shortened = map[string]shortened{}
+	}
+	c.shortened[old.callID] = shortened{by: len(c.compacted), saved: saved}
+	return saved
 }
 
 // trim shortens the results of the last round until the conversation has, by our reckoning, half of what it had, or
 // fits the limit with its margin, whichever is less: the provider has just shown that our reckoning may be wrong. 0 = no limit is known.
-func (c *conversation) trim(limit int64) cut {
+func (c *conversation) trim(reason string, limit int64) domain.ContextCompacted {
 	view := c.view()
-	before := c.estimate(view)
-	target := before / 2
+	done := domain.ContextCompacted{Reason: reason, Before: c.estimate(view)}
+	c.compacted = append(c.compacted, done)
+	target := done.Before / 2
 	if limit > 0 {
 		target = min(target, limit*roomy/100)
 	}
 	results := latestResults(view)
-	size := levelled(results, int(before-target)*bytesPerToken)
-	count, saved := 0, 0
+	done.ResultBytes = levelled(results, int(done.Before-target)*bytesPerToken)
+	if len(results) > 0 {
+		done.Through = results[len(results)-1].callID
+	}
+	count, saved := c.trimTo(results, done.ResultBytes)
+	done.Results, done.After = count, max(done.Before-tokens(saved), 0)
+	return c.settle(done)
+}
+
+// trimTo has the results that are longer lose their middle.
+func (c *conversation) trimTo(results []latest, size int) (count, saved int) {
 	for _, result := range results {
 		if result.bytes > size+worthNote {
 			if c.trimmed == nil {
@@ -167,7 +222,18 @@ func (c *conversation) trim(limit int64) cut {
 			count, saved = count+1, saved+result.bytes-size-worthNote
 		}
 	}
-	return cut{results: count, before: before, after: max(before-tokens(saved), 0)}
+	return count, saved
+}
+
+// settle ends a compaction: one that has cut nothing has not happened.
+func (c *conversation) settle(done domain.ContextCompacted) domain.ContextCompacted {
+	last := len(c.compacted) - 1
+	if done.Results == 0 {
+		c.compacted = c.compacted[:last]
+	} else {
+		c.compacted[last] = done
+	}
+	return done
 }
 
 // submissions counts the answers since the user last spoke that handed blocks in. The history has them, so that a restart does not give

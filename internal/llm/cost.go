@@ -11,8 +11,6 @@ import (
 type account struct {
 	total bill
 	turn  *bill // nil where a restart came between
-
-	contextUsed *int64 // by the last answer; nil = unknown
 }
 
 // begin goes on with the bill of an execution that may have been opened before. Where there were answers and no figures, those
@@ -27,19 +25,20 @@ func (a *account) begin(prompt domain.Prompt) {
 	}
 }
 
-// count adds an answer's usage to the bills, and returns the event for it. A provider that reports nothing leaves nothing to report,
+// count adds an answer's usage to the bills, and returns the event for it, and the tokens of the conversation up to and with the answer,
+// nil where they are unknown. A provider that reports nothing leaves nothing to report,
 // unless it is that the cost is not known any more.
-func (a *account) count(of *candidate, used domain.Usage) []domain.Payload {
+func (a *account) count(of *candidate, messageID string, used domain.Usage) (told []domain.Payload, contextUsed *int64) {
 	costKnown, silent := a.total.usage.Cost != nil, used == domain.Usage{}
 	if !silent {
 		used = of.completed(used)
 	}
-	a.contextUsed = used.ContextUsed
-	told := a.charge(of, used)
+	update := a.charge(of, used)
+	update.MessageID = messageID
 	if silent && !costKnown {
-		return nil
+		return nil, nil
 	}
-	return []domain.Payload{told}
+	return []domain.Payload{update}, used.ContextUsed
 }
 
 // countBroken adds what the provider has told of an answer that did not come to its end: it was read and written all the

@@ -51,8 +51,9 @@
 //   - State that is too large, holds a secret, or was in a request that its provider calls wrong is dropped whole, with an event. The
 //     conversation is valid without it for each provider, as it is after a fallback.
 //   - A model sees its own calls as it made them. Where a person had something else run, the result says what.
-//   - Cutting results changes what the model is sent, never the log. Taken up again, the same history is cut the same;
-//     the results that the model has not gone on from are left whole, until the provider refuses them. A refusal as too
+//   - Cutting results changes what the model is sent, never the log, which says what was cut: a process that goes on cuts the same. How
+//     full the window is, is what the provider counted last, and a guess at what came since; the log has that count, too.
+//   - The results that the model has not gone on from are left whole, until the provider refuses them. A refusal as too
 //     long is tried once more without older results, and once more with the last round's results shortened to their
 //     beginning and end.
 //   - A model is told of the tools that it has, and no other one is run. A question to a person is never run as a tool.

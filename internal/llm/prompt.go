@@ -62,9 +62,9 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 	}
 	state, dropped := t.stateOf(said, answer, calls)
 	told := append(said.complete(), dropped...)
-	told = append(told, t.agent.account.count(t.agent.models.asked(), answer.Usage)...)
+	used, contextUsed := t.agent.account.count(t.agent.models.asked(), said.id, answer.Usage)
+	told = append(told, used...)
 	told = append(told, requests...)
-	t.agent.conversation.measured = orZero(t.agent.account.contextUsed)
 	if err := t.host.EmitAnswer(ctx, domain.AnswerState{MessageID: said.id, State: state}, told...); err != nil {
 		return nil, "", err
 	}
@@ -78,7 +78,8 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 		return nil, stop, err
 	}
 	t.rounds++
-	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), State: state}
+	remembered := domain.Message{Role: domain.RoleAssistant, Text: said.text.String(), Thought: said.thought.String(), State: state,
+		Counted: t.counted(contextUsed)}
 	for _, call := range calls {
 		remembered.ToolCalls = append(remembered.ToolCalls, call.ToolCall)
 	}

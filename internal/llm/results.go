@@ -91,6 +91,17 @@ func latestResults(view []domain.Message) (results []latest) {
 	return results
 }
 
+// resultsWith lists the results of the round that has this call.
+func resultsWith(view []domain.Message, callID string) []latest {
+	at := slices.IndexFunc(view, func(m domain.Message) bool { return m.Role == domain.RoleTool && m.ToolCallID == callID })
+	if at < 0 {
+		return nil
+	}
+	for at++; at < len(view) && view[at].Role == domain.RoleTool; at++ { // the rest of its round
+	}
+	return latestResults(view[:at])
+}
+
 // levelled is the size to which all larger results are to come down so that this many bytes are saved, or as many as
 // [leastKept] allows.
 func levelled(results []latest, save int) int {

@@ -29,7 +29,7 @@ func TestThinkingOfOldTurnsGoesWithTheirResults(t *testing.T) {
 	history = append(append(history, answer("a")...), answer("b")...)
 	history = append(history, domain.Message{Role: domain.RoleUser, Text: "two"})
 	history = append(append(history, answer("c")...), answer("d")...)
-	t1 := &conversation{history: history, mask: mask{unmasked{}}, shortened: map[string]bool{"a": true, "c": true, "d": true}}
+	t1 := &conversation{history: history, mask: mask{unmasked{}}, shortened: map[string]shortened{"a": {by: 1}, "c": {by: 1}, "d": {by: 1}}}
 	var kept []string
 	for _, message := range t1.view() {
 		kept = append(kept, string(message.State))

@@ -114,6 +114,9 @@ func (a *agent) prompt() error {
 		if prompt.History, err = a.history(); err != nil {
 			return err
 		}
+		if transcript := a.recorder.transcript; transcript != nil {
+			prompt.Compacted = transcript.Compacted()
+		}
 	}
 	a.fresh, a.recorder.transcript = false, nil
 	ctx, stop := context.WithCancelCause(a.claim.lease)

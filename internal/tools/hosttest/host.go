@@ -237,7 +237,8 @@ func (h *Host) Thought() string {
 // Recovered is what a restart would find in the log and beside it.
 type Recovered struct {
 	*domain.Progress
-	Messages []domain.Message
+	Messages  []domain.Message
+	Compacted []domain.ContextCompacted
 }
 
 // Fold turns what was emitted in one turn into what a restart would find, with Turn 1.
@@ -258,7 +259,7 @@ func (h *Host) Fold(t testing.TB) Recovered {
 		t.Fatalf("fold: %v", err)
 	}
 	transcript.Recall(h.States())
-	return Recovered{progress, transcript.Messages()}
+	return Recovered{progress, transcript.Messages(), transcript.Compacted()}
 }
 
 // LastText is the newest whole message of the agent.
