@@ -15,7 +15,13 @@ const members = [
 function requestOf(execution) {
   if (execution.kind !== "agent" || execution.block) return undefined;
   const body = Object.fromEntries(members.map((name) => [name, execution[name]]).filter(([, value]) => says(value)));
+  if (execution.parts) body.prompt = execution.parts.map(partOf);
   return execution.environment ? { ...body, environment: choiceOf(execution.environment) } : body;
+}
+
+/** A part of a prompt as it is sent: what the server has found out of its file is left out, and its bytes are not read from the path again. */
+function partOf({ type, text, fileId, name }) {
+  return fileId ? { type, fileId, name: name || undefined } : { type, text };
 }
 
 function says(value) {

@@ -114,6 +114,7 @@ export class Calls {
     call.outcome = data.outcome;
     if (call.tool.output === "" || !data.error || data.output !== data.error.message) setOutput(call.tool, data.output, data.truncated);
     Object.assign(call.tool, { exitCode: data.exitCode ?? undefined, durationMs: data.durationMs || undefined, error: data.error ?? undefined });
+    call.tool.files = data.files ?? undefined;
     this.#settle(call);
     this.#settleChanges(call);
   }

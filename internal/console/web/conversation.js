@@ -81,14 +81,17 @@ export class Conversation {
   /** The last message of the request is what the first turn answers; those before it are the past. */
   #begin(data) {
     this.#calls.external = data.source?.type === "acp";
-    const given = [...(this.#request.messages ?? [])];
-    if (this.#request.prompt) given.push({ role: "user", content: this.#request.prompt });
-    given.forEach((message, at) => this.#said(at + 1, at === given.length - 1 ? 1 : 0, { role: message.role, text: message.content }));
+    const given = (this.#request.messages ?? []).map(({ role, content }) => ({ role, text: content }));
+    const { prompt, parts } = this.#request;
+    if (prompt || parts) given.push({ role: "user", text: prompt ?? "", parts: parts ?? undefined });
+    given.forEach((message, at) => this.#said(at + 1, at === given.length - 1 ? 1 : 0, message));
   }
 
-  #prompted({ turn, promptId, text, edits, repair }) {
+  #prompted({ turn, promptId, text, parts, edits, repair }) {
     this.#turn = turn;
-    if (text) this.#said(promptId || `turn${turn}`, turn, { role: "user", text, edits: edits || undefined, repair: repair || undefined });
+    if (!text && !parts) return;
+    const message = { role: "user", text: text ?? "", parts: parts ?? undefined, edits: edits || undefined, repair: repair || undefined };
+    this.#said(promptId || `turn${turn}`, turn, message);
   }
 
   #said(id, turn, message) {

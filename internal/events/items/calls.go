@@ -94,7 +94,7 @@ func (r *Reducer) completed(p domain.ToolCallCompleted) {
 		output, cut := bounded(p.Output, TextBytes)
 		c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
 	}
-	c.Tool.ExitCode, c.Tool.DurationMs, c.Tool.Error = p.ExitCode, p.DurationMs, p.Error
+	c.Tool.ExitCode, c.Tool.DurationMs, c.Tool.Error, c.Tool.Files = p.ExitCode, p.DurationMs, p.Error, p.Files
 	r.settle(c)
 	r.changesSettle(c)
 }

@@ -24,6 +24,7 @@ type toldLog struct {
 
 type toldRequest struct {
 	Prompt   string                `json:"prompt"`
+	Parts    []domain.PromptPart   `json:"parts,omitempty"`
 	Messages []domain.InputMessage `json:"messages"`
 }
 
@@ -43,6 +44,7 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		"files":    {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
 		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
 		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"pictures": {pictureRequest, pictureWork()},
 		"odd":      {domain.Request{Prompt: "Surprise me."}, oddWork()},
 		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
 		"failed":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},
@@ -56,7 +58,7 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 				t.Fatal(err)
 			}
 			golden(t, consoleFolder+name+".json", asJSON(t, toldLog{
-				Request: toldRequest{c.request.Prompt, c.request.Messages}, Log: sent(c.script.Log), Items: all,
+				Request: toldRequest{c.request.Prompt, c.request.Parts, c.request.Messages}, Log: sent(c.script.Log), Items: all,
 			})+"\n")
 			for _, event := range c.script.Log {
 				types[event.Type] = true

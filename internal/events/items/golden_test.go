@@ -18,9 +18,10 @@ func TestWholeConversations(t *testing.T) {
 		request domain.Request
 		script  *script
 	}{
-		"files":  {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
-		"agent":  {domain.Request{Prompt: "Change it."}, agentWork()},
-		"blocks": {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"files":    {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
+		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
+		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"pictures": {pictureRequest, pictureWork()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Reduce(c.request, c.script.Checked(t))

@@ -50,12 +50,13 @@ const (
 
 // Message is a message of a person or of the agent. An interrupted one was cut short, and the model does not remember it.
 type Message struct {
-	Role        domain.Role `json:"role"` // user or assistant
-	Text        string      `json:"text"`
-	Truncated   bool        `json:"truncated,omitempty"` // Text is only the beginning, as for all truncated texts
-	Interrupted bool        `json:"interrupted,omitempty"`
-	Edits       int         `json:"edits,omitempty"`  // of the user: the generation of blocks to change
-	Repair      int         `json:"repair,omitempty"` // the session itself asks again, from 1, because the answer did not fit
+	Role        domain.Role         `json:"role"` // user or assistant
+	Text        string              `json:"text"`
+	Truncated   bool                `json:"truncated,omitempty"` // Text is only the beginning, as for all truncated texts
+	Interrupted bool                `json:"interrupted,omitempty"`
+	Parts       []domain.PromptPart `json:"parts,omitempty"`  // of the user, with pictures and files; Text is their texts
+	Edits       int                 `json:"edits,omitempty"`  // of the user: the generation of blocks to change
+	Repair      int                 `json:"repair,omitempty"` // the session itself asks again, from 1, because the answer did not fit
 }
 
 // Reasoning is a thought of the model.
@@ -77,13 +78,14 @@ type Tool struct {
 	Status    ToolStatus      `json:"status"`
 	// Output is the output so far, and after the outcome the result as people see it. If the result only repeats the error, the output
 	// stays.
-	Output     string          `json:"output"`
-	Truncated  bool            `json:"truncated,omitempty"` // the output lacks something
-	ExitCode   *int            `json:"exitCode,omitempty"`
-	StartedAt  *time.Time      `json:"startedAt,omitempty"`
-	DurationMs int64           `json:"durationMs,omitempty"`
-	Approvals  []Approval      `json:"approvals"` // in the order in which people were asked
-	Error      *domain.Failure `json:"error,omitempty"`
+	Output     string              `json:"output"`
+	Files      []domain.PromptPart `json:"files,omitempty"`     // pictures of the result
+	Truncated  bool                `json:"truncated,omitempty"` // the output lacks something
+	ExitCode   *int                `json:"exitCode,omitempty"`
+	StartedAt  *time.Time          `json:"startedAt,omitempty"`
+	DurationMs int64               `json:"durationMs,omitempty"`
+	Approvals  []Approval          `json:"approvals"` // in the order in which people were asked
+	Error      *domain.Failure     `json:"error,omitempty"`
 }
 
 // ToolStatus is how far a call has come. The last six are outcomes; see [domain.Outcome].

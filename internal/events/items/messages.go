@@ -3,7 +3,6 @@ package items
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"signoff/internal/domain"
 )
@@ -11,24 +10,27 @@ import (
 // begin adds the messages of the request. The first turn answers the last message; those before it are history.
 func (r *Reducer) begin(p domain.ExecutionCreated) {
 	r.external = p.Source.Type == domain.SourceACP
-	given := slices.Clone(r.request.Messages)
-	if r.request.Prompt != "" {
-		given = append(given, domain.InputMessage{Role: domain.RoleUser, Content: r.request.Prompt})
+	var given []Message
+	for _, message := range r.request.Messages {
+		given = append(given, Message{Role: message.Role, Text: message.Content})
+	}
+	if r.request.Prompt != "" || r.request.Parts != nil {
+		given = append(given, Message{Role: domain.RoleUser, Text: r.request.Prompt, Parts: r.request.Parts})
 	}
 	for n, message := range given {
 		turn := 0
 		if n == len(given)-1 {
 			turn = 1
 		}
-		r.addPrompt(fmt.Sprint(n+1), turn, Message{Role: message.Role, Text: message.Content})
+		r.addPrompt(fmt.Sprint(n+1), turn, message)
 	}
 }
 
 // prompted adds the prompt of a further turn.
 func (r *Reducer) prompted(p domain.TurnStarted) {
-	if p.Text != "" {
+	if p.Text != "" || p.Parts != nil {
 		id := cmp.Or(string(p.PromptID), fmt.Sprintf("turn%d", p.Turn))
-		r.addPrompt(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Edits: p.Edits, Repair: p.Repair})
+		r.addPrompt(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Parts: p.Parts, Edits: p.Edits, Repair: p.Repair})
 	}
 }
 

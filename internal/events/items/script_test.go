@@ -187,3 +187,26 @@ func blockWork() *script {
 		domain.ExecutionEnded{Status: domain.StatusCompleted, FinishReason: domain.FinishEndTurn},
 	)
 }
+
+// pictureWork is an execution with pictures and files: in the request, in a further prompt without a text, and in the result of a call.
+func pictureWork() *script {
+	return begun(domain.SourceInternal).Add(
+		domain.ToolCallRequested{ToolCallID: "c1", MessageID: "m1", Turn: 1, Tool: "read", Class: domain.ClassRead,
+			Arguments: []byte(`{"path":"plot.png"}`), Summary: "Read plot.png"},
+		domain.ToolCallStarted{ToolCallID: "c1", Arguments: []byte(`{"path":"plot.png"}`), AllowedBy: "capabilities"},
+		domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded, Output: "A picture.", Files: []domain.PromptPart{
+			{Type: domain.PartImage, FileID: "file_3", Name: "plot.png", MediaType: domain.MediaPNG, Size: 30}}},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+		domain.PromptQueued{PromptID: "p2", WhenBusy: domain.WhenBusyEnqueue, By: *ann, Parts: manual},
+		domain.TurnStarted{Turn: 2, PromptID: "p2", Parts: manual},
+		domain.TurnEnded{Turn: 2, StopReason: domain.StopEndTurn},
+	)
+}
+
+var manual = []domain.PromptPart{{Type: domain.PartFile, FileID: "file_2", Path: "manual.pdf", Name: "manual.pdf", MediaType: domain.MediaPDF, Size: 20}}
+
+var pictureRequest = domain.Request{Prompt: "What does\n\nthis show?", Parts: []domain.PromptPart{
+	{Type: domain.PartText, Text: "What does"},
+	{Type: domain.PartImage, FileID: "file_1", Name: "gauge.jpg", MediaType: domain.MediaJPEG, Size: 10},
+	{Type: domain.PartText, Text: "this show?"},
+}}

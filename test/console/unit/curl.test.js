@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
+import { curlOf } from "../../../internal/console/web/again.js";
 import { curl, quote } from "../../../internal/console/web/curl.js";
 
 let bin;
@@ -80,4 +81,12 @@ test("the method stands where curl would take another one, and an address is not
 test("nothing in a command is unseen", () => {
   const command = curl("POST", "/executions", { prompt: "a\u202eb\u200bc\u{e0041}d\u00a0e\u007ff\u0085g\ufe0fh\ud800i\u3164j" });
   assert.ok(command.includes("a\\u202eb\\u200bc\\udb40\\udc41d\\u00a0e\\u007ff\\u0085g\\ufe0fh\\ud800i\\u3164j"), command);
+});
+
+test("a prompt with pictures is sent again with their ids", () => {
+  const parts = [
+    { type: "text", text: "Look" }, { type: "image", fileId: "file_1", path: "a.png", name: "a.png", mediaType: "image/png", size: 3 }, { type: "file", fileId: "file_2" },
+  ];
+  const body = sent(curlOf({ kind: "agent", source: { type: "internal" }, prompt: "Look", parts }));
+  assert.deepEqual(body.prompt, [{ type: "text", text: "Look" }, { type: "image", fileId: "file_1", name: "a.png" }, { type: "file", fileId: "file_2" }]);
 });
