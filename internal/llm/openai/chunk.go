@@ -19,6 +19,7 @@ type delta struct {
 	content, refusal, thought string
 	field                     string // that the thought came in
 	calls, details            gjson.Result
+	thinks                    bool // the content is said to be a thought; the tags are in it
 	finish                    string
 }
 
@@ -54,6 +55,7 @@ func readDelta(choice gjson.Result) delta {
 		field:   field,
 		calls:   provider.Field(said, "tool_calls"),
 		details: provider.Field(said, partReasoningDetails),
+		thinks:  provider.Field(said, partExtraContent).Get("google.thought").Type == gjson.True,
 		finish:  provider.Field(choice, "finish_reason").String(),
 	}
 }

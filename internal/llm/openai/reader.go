@@ -52,6 +52,9 @@ func (r *reader) takeDelta(read *delta) error {
 		}
 	}
 	r.refused = r.refused || read.refusal != ""
+	if read.thinks {
+		r.split.announce()
+	}
 	return r.split.write(read.content + read.refusal)
 }
 

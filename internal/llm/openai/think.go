@@ -6,10 +6,12 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-const (
-	thinkOpens  = "<think>"
-	thinkCloses = "</think>"
-)
+// tag is what stands before and behind a thought.
+type tag struct{ opens, closes string }
+
+// tags are those of most models, and those of Gemini and Gemma at Google's endpoint, where each piece of a thought but the closing tag also
+// has extra_content.google.thought: https://ai.google.dev/gemini-api/docs/openai#thinking
+var tags = []tag{{"<think>", "</think>"}, {"<thought>", "</thought>"}}
 
 // thinkSplitter parts thoughts from text where a server leaves the model's own tags in the text, as many local ones
 // do. It holds back what may become a tag, at most a tag's length.
@@ -19,6 +21,7 @@ const (
 type thinkSplitter struct {
 	sink  provider.Sink
 	state thinkState
+	open  tag // of the thought that it is in
 	held  string
 }
 
@@ -29,6 +32,13 @@ const (
 	inThought
 	inText
 )
+
+// announce has a tag count at this place of the text: the vendor says that a thought follows.
+func (s *thinkSplitter) announce() {
+	if s.state == inText { // which holds nothing back
+		s.state = beforeThought
+	}
+}
 
 func (s *thinkSplitter) write(chunk string) error {
 	s.held += chunk
@@ -57,30 +67,32 @@ func (s *thinkSplitter) stepBefore() (again bool, err error) {
 	if err := s.release(blank); err != nil {
 		return false, err
 	}
-	switch {
-	case strings.HasPrefix(s.held, thinkOpens):
-		s.held, s.state = s.held[len(thinkOpens):], inThought
-	case strings.HasPrefix(thinkOpens, s.held): // the tag may be on its way; also where nothing is held
-		return false, nil
-	default:
-		s.state = inText
+	for _, known := range tags {
+		switch {
+		case strings.HasPrefix(s.held, known.opens):
+			s.held, s.state, s.open = s.held[len(known.opens):], inThought, known
+			return true, nil
+		case strings.HasPrefix(known.opens, s.held): // the tag may be on its way; also where nothing is held
+			return false, nil
+		}
 	}
+	s.state = inText
 	return true, nil
 }
 
 func (s *thinkSplitter) stepThought() (again bool, err error) {
-	if end := strings.Index(s.held, thinkCloses); end >= 0 {
+	if end := strings.Index(s.held, s.open.closes); end >= 0 {
 		err := s.release(end)
-		s.held, s.state = s.held[len(thinkCloses):], beforeThought
+		s.held, s.state = s.held[len(s.open.closes):], beforeThought
 		return true, err
 	}
-	return false, s.release(len(s.held) - begunTag(s.held))
+	return false, s.release(len(s.held) - begunTag(s.held, s.open.closes))
 }
 
 // begunTag returns how many bytes at the end of text may begin the closing tag.
-func begunTag(text string) int {
-	for n := min(len(text), len(thinkCloses)-1); n > 0; n-- {
-		if strings.HasSuffix(text, thinkCloses[:n]) {
+func begunTag(text, closes string) int {
+	for n := min(len(text), len(closes)-1); n > 0; n-- {
+		if strings.HasSuffix(text, closes[:n]) {
 			return n
 		}
 	}

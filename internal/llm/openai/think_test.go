@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"signoff/internal/llm/provider"
+	"signoff/internal/llm/provider/providertest"
 )
 
 // heard keeps what a splitter hands on, with the tags put back where the kind changes.
@@ -14,7 +14,6 @@ type heard struct {
 
 func (h *heard) Text(text string) error       { h.text.WriteString(text); return nil }
 func (h *heard) Thought(thought string) error { h.thought.WriteString(thought); return nil }
-func (h *heard) State([]provider.Part) error  { return nil }
 
 func split(chunks ...string) (text, thought string) {
 	var h heard
@@ -35,6 +34,10 @@ func TestThinkSplitter(t *testing.T) {
 		{"", "", ""},
 		{"plain", "plain", ""},
 		{"<think>a</think>b", "b", "a"},
+		{"<thought>a</think></thought>b", "b", "a</think>"},
+		{"<think>a</think><thought>b</thought>c", "c", "ab"},
+		{"<thou", "<thou", ""},
+		{"a<thought>b</thought>c", "a<thought>b</thought>c", ""},
 		{" \n<think>a</think>\n\nb", " \n\n\nb", "a"},
 		{"<think>a</think><think>b</think>c", "c", "ab"},
 		{"<think>never closed", "", "never closed"},
@@ -73,12 +76,36 @@ func FuzzThinkSplitter(f *testing.F) {
 			t.Errorf("whole: %q %q, in three: %q %q", text, thought, text3, thought3)
 		}
 		lost := len(in) - len(text) - len(thought)
-		opens, closes := strings.Count(in, thinkOpens), strings.Count(in, thinkCloses)
-		if lost < 0 || lost > opens*len(thinkOpens)+closes*len(thinkCloses) {
+		opens, most := 0, 0
+		for _, known := range tags {
+			opens += strings.Count(in, known.opens)
+			most += strings.Count(in, known.opens)*len(known.opens) + strings.Count(in, known.closes)*len(known.closes)
+		}
+		if lost < 0 || lost > most {
 			t.Errorf("%d bytes lost of %q: text %q, thought %q", lost, in, text, thought)
 		}
 		if opens == 0 && text != in {
 			t.Errorf("%q became %q and %q", in, text, thought)
 		}
 	})
+}
+
+// TestThoughtsOfGoogle stand in the text, between tags of their own; a flag beside a piece makes its tag count also behind text.
+func TestThoughtsOfGoogle(t *testing.T) {
+	piece := func(text string, thinks bool) string {
+		extra := `null`
+		if thinks {
+			extra = `{"google":{"thought":true}}`
+		}
+		return `data: {"choices":[{"index":0,"delta":{"role":"assistant","content":` + providertest.InJSON(text) + `,"extra_content":` + extra + `}}]}` + "\n\n"
+	}
+	const signature = `data: {"choices":[{"delta":{"content":null,"extra_content":{"google":{"thought_signature":"sig"}}},"finish_reason":"stop","index":0}]}` + "\n\ndata: [DONE]\n\n"
+	ear := &providertest.Ear{}
+	body := piece("<thought>**Step**\n\nOne.", true) + piece(" Two.", true) + piece("</thought>The answer is ", false) + piece("<thought>391?", false) +
+		piece("<thought>Sure.", true) + piece("</thought> Yes.", false) + signature
+	got, err := dialect().Open(providertest.Stream(body)).Stream(t.Context(), providertest.SmallRequest(), ear)
+	heard := ear.All(got)
+	if err != nil || strings.Join(heard.Texts, "") != "The answer is <thought>391? Yes." || heard.Thought != "**Step**\n\nOne. Two.Sure." {
+		t.Errorf("%v: %+v", err, heard)
+	}
 }
