@@ -287,6 +287,7 @@ type Message struct {
 	// State is what the model that made this answer wants back of it beside text and calls: signatures, encrypted reasoning, ids. Only its provider
 	// can read it; see [AnswerState].
 	State      json.RawMessage
+	RefusedBy  []string   // models by their names in the registry: their provider has refused what was theirs of the states up to here
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result
 

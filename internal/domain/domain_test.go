@@ -324,6 +324,27 @@ func TestStatesOfAnswers(t *testing.T) {
 	}
 }
 
+// TestRefusedStates: a refusal is about the answers before it, if the model answers without them.
+func TestRefusedStates(t *testing.T) {
+	refused := func(model string) domain.ModelStateDropped {
+		return domain.ModelStateDropped{Turn: 1, Model: model, Reason: domain.StateRefused}
+	}
+	got, err := fold(log(requested("a", "c1"), refused("x"), requested("b", "c2"),
+		domain.ModelStateDropped{Turn: 1, Model: "z", MessageID: "b", Reason: domain.StateTooLarge},
+		refused("w"), domain.ModelSwitched{From: "w", To: "y"}, refused("y"), requested("c", "c3"),
+		refused("v"), domain.TurnEnded{Turn: 1}, domain.TurnStarted{Turn: 2}, requested("d", "c4"), refused("x"), requested("e", "c5")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var by []string
+	for _, message := range got.Messages {
+		by = append(by, strings.Join(message.RefusedBy, "+"))
+	}
+	if strings.Join(by, ",") != "x+y,y+x,x,x," {
+		t.Errorf("refused by %q", by)
+	}
+}
+
 func TestUsageAdd(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	sum := domain.Usage{InputTokens: n(1), ContextUsed: n(5)}.Add(domain.Usage{InputTokens: n(2), OutputTokens: n(3), ContextUsed: n(7)})

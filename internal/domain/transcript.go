@@ -19,6 +19,7 @@ type Transcript struct {
 	calls   map[string]*answeredCall
 
 	compacted []ContextCompacted
+	refused   *refusal // that the model has not gone on from yet
 }
 
 // answer is what one request to the model brought: thought, text and tool calls share a message id.
@@ -27,6 +28,7 @@ type answer struct {
 	parts         []PromptPart // of the person, with files
 	text, thought strings.Builder
 	state         json.RawMessage
+	refusedBy     []string
 	textDone      bool
 	interrupted   bool
 	calls         []*answeredCall
@@ -67,6 +69,12 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 	case ThoughtCompleted:
 		a := t.answer(p.MessageID)
 		a.interrupted, a.state = a.interrupted || p.Interrupted, p.Thinking
+	case ModelStateDropped:
+		if p.Reason == StateRefused {
+			t.refused = &refusal{p.Model, len(t.answers)}
+		}
+	case ModelSwitched, TurnEnded:
+		t.refused = nil
 	case ToolCallRequested:
 		a := t.answer(p.MessageID)
 		c := &answeredCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
@@ -86,6 +94,23 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 	case ContextCompacted:
 		t.compacted = append(t.compacted, p)
 	}
+}
+
+// refusal is what a model has refused: the states of so many answers.
+type refusal struct {
+	model   string
+	answers int
+}
+
+// refuse notes that a model has answered without the states that it has refused. A model that refuses the request without them as well has another
+// reason, and may have them again.
+func (t *Transcript) refuse() {
+	for _, a := range t.answers[:t.refused.answers] {
+		if !a.person && !slices.Contains(a.refusedBy, t.refused.model) {
+			a.refusedBy = append(a.refusedBy, t.refused.model)
+		}
+	}
+	t.refused = nil
 }
 
 // start takes the start of a call. What its model wrote stays, if a person has changed it: see [EditNote].
@@ -113,6 +138,9 @@ func (c ToolCallCompleted) ForModel() string { return cmp.Or(c.ModelOutput, c.Ou
 func (t *Transcript) answer(id string) *answer {
 	a, known := t.texts[id]
 	if !known {
+		if t.refused != nil {
+			t.refuse()
+		}
 		a = &answer{}
 		t.texts[id], t.answers = a, append(t.answers, a)
 	}
@@ -144,7 +172,7 @@ func (a *answer) whole() bool {
 
 // messages are the answer, and the results of its calls.
 func (a *answer) messages() []Message {
-	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), State: a.state, Counted: a.counted}
+	message := Message{Role: RoleAssistant, Text: a.text.String(), Thought: a.thought.String(), State: a.state, RefusedBy: a.refusedBy, Counted: a.counted}
 	for _, c := range a.calls {
 		message.ToolCalls = append(message.ToolCalls, c.call)
 	}

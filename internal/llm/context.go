@@ -23,10 +23,8 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 		return provider.Answer{}, nil, err
 	}
 	got, said, err := t.attempts(ctx)
-	if refused, err := t.refuseState(ctx, err); err != nil {
-		return provider.Answer{}, nil, err
-	} else if refused {
-		return t.attempts(ctx)
+	if got, said, err = t.withoutState(ctx, got, said, err); err == nil {
+		return got, said, nil
 	}
 	var tried []string
 	for _, remedy := range []struct {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
@@ -38,15 +39,33 @@ func (t *turn) stateOf(said *message, answer provider.Answer, calls []pendingCal
 	}}
 }
 
-// refuseState tells whether a request that the vendor calls wrong may do better without the state that was in it, and sees to it that it
-// is not sent again. A signature may have lapsed, or a gateway may have got another model behind it.
-func (t *turn) refuseState(ctx context.Context, err error) (again bool, _ error) {
-	asked := t.agent.models.asked()
-	var failed *provider.Error
-	if !errors.As(err, &failed) || !failed.Refused() || !t.agent.conversation.refuse(asked.model.Maker()) {
-		return false, nil
+// withoutState takes an attempt, and makes another one without state where the vendor has called the request wrong and there was some in it. A
+// signature may have lapsed, or a gateway may have got another model behind it. If the vendor refuses that as well, the state is not the reason: it
+// goes with the next request again.
+func (t *turn) withoutState(ctx context.Context, got provider.Answer, said *message, err error) (provider.Answer, *message, error) {
+	if !refuses(err) {
+		return got, said, err
 	}
-	return true, t.host.Emit(ctx, domain.ModelStateDropped{Turn: t.number, Model: asked.model.Name, Reason: domain.StateRefused})
+	asked := t.agent.models.asked()
+	refused := t.agent.conversation.refuse(asked.model.Maker())
+	if len(refused) == 0 {
+		return got, said, err
+	}
+	dropped := domain.ModelStateDropped{Turn: t.number, Model: asked.model.Name, Reason: domain.StateRefused}
+	if err := t.host.Emit(ctx, dropped); err != nil {
+		return provider.Answer{}, nil, err
+	}
+	if got, said, err = t.attempts(ctx); refuses(err) {
+		for _, state := range refused {
+			delete(t.agent.conversation.refused, state)
+		}
+	}
+	return got, said, err
+}
+
+func refuses(err error) bool {
+	var failed *provider.Error
+	return errors.As(err, &failed) && failed.Refused()
 }
 
 // digest names a state.
@@ -54,8 +73,8 @@ type digest [sha256.Size]byte
 
 func digestOf(state json.RawMessage) digest { return sha256.Sum256(state) }
 
-// refuse keeps the states of this maker from being sent again, and tells whether there are any.
-func (c *conversation) refuse(maker provider.Maker) (some bool) {
+// refuse keeps the states of this maker from being sent again, and returns those that would have been.
+func (c *conversation) refuse(maker provider.Maker) (states []digest) {
 	for _, message := range c.view() {
 		if state := maker.StateOf(message); state.Maker == "" {
 			continue
@@ -63,7 +82,22 @@ func (c *conversation) refuse(maker provider.Maker) (some bool) {
 		if c.refused == nil {
 			c.refused = map[digest]bool{}
 		}
-		c.refused[digestOf(message.State)], some = true, true
+		state := digestOf(message.State)
+		c.refused[state], states = true, append(states, state)
 	}
-	return some
+	return states
+}
+
+// withoutRefused returns the history without the states that their model has refused in an earlier process: it would refuse them again, which
+// costs a request each time that the execution wakes.
+func (l *lineup) withoutRefused(history []domain.Message) []domain.Message {
+	kept := slices.Clone(history)
+	for i, message := range kept {
+		for _, c := range l.candidates {
+			if slices.Contains(message.RefusedBy, c.model.Name) && c.model.Maker().StateOf(message).Maker != "" {
+				kept[i].State = nil
+			}
+		}
+	}
+	return kept
 }

@@ -33,6 +33,12 @@ func says(text string) func(provider.Sink) (provider.Answer, error) {
 // asks runs one turn of a scripted model.
 func asks(t *testing.T, model *scripted) *hosttest.Host {
 	t.Helper()
+	return asksOn(t, model, []domain.Message{{Role: domain.RoleUser, Text: "Go"}})
+}
+
+// openScripted opens an agent that asks a scripted model.
+func openScripted(t *testing.T, model *scripted) domain.Agent {
+	t.Helper()
 	config := Config{Models: map[string]Model{"x": {Provider: demo.Name}}, Masker: secrets.NewMasker("s3cret-value")}
 	registry, err := NewRegistry(config, tools.NewRegistry(tools.Bash{}))
 	if err != nil {
@@ -43,10 +49,17 @@ func asks(t *testing.T, model *scripted) *hosttest.Host {
 		t.Fatal(err)
 	}
 	opened.(*agent).models.candidates[0].client = model
+	return opened
+}
+
+// asksOn runs one turn that goes on from a history.
+func asksOn(t *testing.T, model *scripted, history []domain.Message) *hosttest.Host {
+	t.Helper()
+	opened := openScripted(t, model)
 	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
 		return domain.Grant{Message: "denied"}, nil
 	}}
-	if _, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}); err != nil {
+	if _, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil {
 		t.Fatal(err)
 	}
 	return host
@@ -84,7 +97,18 @@ func refused(t *testing.T) error {
 	return err
 }
 
-// TestARefusalDropsTheState: the request is sent once more, without it, and later requests have only what came after it.
+// statesOf are the first parts of all states of a request.
+func statesOf(request provider.Request) (states string) {
+	for _, message := range request.Messages {
+		var state provider.State
+		if json.Unmarshal(message.State, &state) == nil && len(state.Parts) > 0 {
+			states += string(state.Parts[0].JSON)
+		}
+	}
+	return states
+}
+
+// TestARefusalDropsTheState: the request is sent once more, without it, and later requests have only what came after it, those of another process too.
 func TestARefusalDropsTheState(t *testing.T) {
 	refuses := func(provider.Sink) (provider.Answer, error) { return provider.Answer{}, refused(t) }
 	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){
@@ -93,19 +117,46 @@ func TestARefusalDropsTheState(t *testing.T) {
 	host := asks(t, model)
 	var sent []string
 	for _, request := range model.asked {
-		states := ""
-		for _, message := range request.Messages {
-			var state provider.State
-			if json.Unmarshal(message.State, &state) == nil && len(state.Parts) > 0 {
-				states += string(state.Parts[0].JSON)
-			}
-		}
-		sent = append(sent, states)
+		sent = append(sent, statesOf(request))
 	}
 	if got := strings.Join(sent, ";"); got != `;"old";;"new"` {
 		t.Errorf("sent %s", got)
 	}
 	if dropped := hosttest.Of[domain.ModelStateDropped](host); len(dropped) != 1 || dropped[0].Reason != domain.StateRefused {
 		t.Errorf("told %+v", dropped)
+	}
+	next := &scripted{answers: []func(provider.Sink) (provider.Answer, error){says("ok")}}
+	asksOn(t, next, append(host.Fold(t).Messages, domain.Message{Role: domain.RoleUser, Text: "And?"}))
+	if got := statesOf(next.asked[0]); got != `"new"` {
+		t.Errorf("another process has sent %s", got)
+	}
+}
+
+// TestWhatIsWrongWithoutStateAsWell is no reason to do without it: the next turn has it again.
+func TestWhatIsWrongWithoutStateAsWell(t *testing.T) {
+	refuses := func(provider.Sink) (provider.Answer, error) { return provider.Answer{}, refused(t) }
+	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){callsWith("old"), refuses, refuses}}
+	opened := openScripted(t, model)
+	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
+		return domain.Grant{Message: "denied"}, nil
+	}}
+	history := []domain.Message{{Role: domain.RoleUser, Text: "Go"}}
+	if _, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); domain.CodeOf(err) != domain.CodeModelFailed {
+		t.Fatal(err)
+	}
+	if got := []string{statesOf(model.asked[1]), statesOf(model.asked[2])}; got[0] != `"old"` || got[1] != "" {
+		t.Errorf("sent %q", got)
+	}
+	history = append(append(history, host.Fold(t).Messages...), domain.Message{Role: domain.RoleUser, Text: "Again"})
+	for name, same := range map[string]domain.Agent{"the same process": opened, "another": openScripted(t, nil)} {
+		next := &scripted{answers: []func(provider.Sink) (provider.Answer, error){says("ok")}}
+		same.(*agent).models.candidates[0].client = next
+		same.(*agent).models.lost = nil
+		if _, err := same.Prompt(t.Context(), &hosttest.Host{}, domain.Prompt{Turn: 2, History: history}); err != nil {
+			t.Fatal(err)
+		}
+		if got := statesOf(next.asked[0]); got != `"old"` {
+			t.Errorf("%s has sent %q", name, got)
+		}
 	}
 }

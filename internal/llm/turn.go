@@ -26,6 +26,7 @@ func (a *agent) begin(host domain.Host, prompt domain.Prompt) *turn {
 		t.retrying = prompt.Retrying
 	}
 	a.account.begin(prompt)
+	prompt.History = a.models.withoutRefused(prompt.History)
 	a.conversation.begin(prompt)
 	return t
 }
