@@ -26,6 +26,7 @@ import type {
   Schemas,
   Settings,
   ToolResult,
+  UploadedFile,
 } from "./types.js";
 
 /** Options that every call takes beside its own arguments. */
@@ -97,6 +98,19 @@ export class Signoff {
   /** Sends a further prompt to an execution that is open. */
   prompt(id: string, body: PromptExecution, options: MakeOptions = {}): Promise<Prompt> {
     return this.#make(`/executions/${part(id)}/prompts`, body, options);
+  }
+
+  /**
+   * Sends a picture or file, whose `id` goes into a part of a prompt: `prompt: [{ type: "image", fileId: id }]`. An upload that no execution uses is
+   * removed after a day.
+   */
+  upload(content: Blob | ArrayBuffer | Uint8Array<ArrayBuffer>, options: CallOptions & { name?: string } = {}): Promise<UploadedFile> {
+    return this.#http.json({ method: "POST", path: "/files", query: { name: options.name }, bytes: content, signal: options.signal });
+  }
+
+  /** The bytes of a picture or file that an execution uses. */
+  file(id: string, fileId: string, options: CallOptions = {}): Promise<Blob> {
+    return this.#http.blob({ method: "GET", path: `/executions/${part(id)}/files/${part(fileId)}`, signal: options.signal });
   }
 
   /**

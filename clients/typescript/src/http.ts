@@ -19,6 +19,8 @@ export interface Call {
   query?: Record<string, string | number | boolean | readonly string[] | undefined>;
   headers?: Record<string, string | undefined>;
   body?: unknown;
+  /** The body as it is, in place of JSON. */
+  bytes?: Blob | ArrayBuffer | Uint8Array<ArrayBuffer> | undefined;
   signal?: AbortSignal | undefined;
 }
 
@@ -46,6 +48,9 @@ export class Transport {
     if (call.body !== undefined) {
       headers.set("Content-Type", "application/json");
       init.body = JSON.stringify(call.body);
+    } else if (call.bytes !== undefined) {
+      headers.set("Content-Type", "application/octet-stream");
+      init.body = call.bytes;
     }
     const url = this.#base + call.path + search(call.query ?? {});
     try {
@@ -57,10 +62,14 @@ export class Transport {
   }
 
   /** Sends a request until it is answered, and returns the body. Only for requests that may be sent twice. */
-  async json<T>(call: Call): Promise<T> {
+  json<T>(call: Call): Promise<T> {
+    return this.#repeated(call, () => this.once<T>(call));
+  }
+
+  async #repeated<T>(call: Call, once: () => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.once<T>(call);
+        return await once();
       } catch (error) {
         if (!(error instanceof SignoffError) || !error.temporary || tries > this.#retries) throw error;
         await sleep(Math.min(backoff(error.retryAfter ?? 300, tries), 10_000), call.signal);
@@ -68,13 +77,21 @@ export class Transport {
     }
   }
 
+  /** Sends a request until it is answered, and returns the body. Only for requests that may be sent twice. */
+  blob(call: Call): Promise<Blob> {
+    return this.#repeated(call, () => this.#read(call, "*/*", (response) => response.blob()));
+  }
+
   /** Sends a request once and returns the body. */
-  async once<T>(call: Call): Promise<T> {
-    const response = await this.open({ ...call, headers: { Accept: "application/json", ...call.headers } });
+  once<T>(call: Call): Promise<T> {
+    return this.#read(call, "application/json", (response) => (response.status === 204 ? undefined : response.json()) as T | Promise<T>);
+  }
+
+  async #read<T>(call: Call, accept: string, read: (response: Response) => T | Promise<T>): Promise<T> {
+    const response = await this.open({ ...call, headers: { Accept: accept, ...call.headers } });
     if (!response.ok) throw await SignoffError.from(response);
-    if (response.status === 204) return undefined as T;
     try {
-      return (await response.json()) as T;
+      return await read(response);
     } catch (error) {
       call.signal?.throwIfAborted();
       if (error instanceof SyntaxError) throw new SignoffError(response.status, { title: "The answer is not JSON" }, { cause: error });

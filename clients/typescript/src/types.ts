@@ -26,6 +26,7 @@ export type ItemList = Schemas["ItemList"];
 export type Problem = Schemas["Problem"];
 export type ProblemDetail = Schemas["ProblemDetail"];
 export type Prompt = Schemas["Prompt"];
+export type PromptPart = Schemas["PromptPart"];
 export type PromptExecution = Schemas["PromptExecution"];
 export type RenderTemplate = Schemas["RenderTemplate"];
 export type RenderedTemplate = Schemas["RenderedTemplate"];
@@ -33,6 +34,8 @@ export type ResumeExecution = Schemas["ResumeExecution"];
 export type RunbookDocument = Schemas["RunbookDocument"];
 export type Settings = Schemas["Settings"];
 export type ToolResult = Schemas["ToolResult"];
+/** A picture or file as the server has it; `File` is the browser's. */
+export type UploadedFile = Schemas["File"];
 
 /**
  * One fact in the log of an execution; `type` gives the shape of its `data`. The list of types is open: a newer server may

@@ -13,6 +13,7 @@ declare const signoff: Signoff, id: string, page: { signal: AbortSignal };
 declare const prompt: string, insertAfter: string, documentRevision: string;
 declare const document: Schemas["RunbookDocument"], blockTypes: Schemas["BlockType"][];
 declare function readToken(): string;
+declare const blob: Blob, image: HTMLImageElement;
 declare function showConnection(state: string): void;
 declare function append(text: string): void;
 declare function ask(approval: Approval): void;
