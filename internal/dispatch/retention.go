@@ -19,7 +19,7 @@ const (
 	sweepLimit = 1000
 	// deliveryBatch is how many deliveries to webhooks are removed in one transaction.
 	deliveryBatch = 500
-	// filesBatch is how many unused files are removed in one transaction, and filesKept how long an upload waits for the execution that uses it.
+	// filesBatch is how many files are removed in one transaction, and filesKept how long an upload waits for the execution that uses it.
 	filesBatch = 100
 	filesKept  = 24 * time.Hour
 )
@@ -32,7 +32,8 @@ type Expiring interface {
 	Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
-	RemoveFiles(ctx context.Context, age time.Duration, limit int) (int, error)
+	RemoveUploads(ctx context.Context, age time.Duration, limit int) (int, error)
+	RemoveOrphans(ctx context.Context, limit int) (int, error)
 }
 
 // Sweeper deletes executions that have ended and whose time is over, as DELETE would: the [Manager] of some replica removes their
@@ -56,6 +57,9 @@ func (s *Sweeper) Removed() int64 { return s.removed.Load() }
 func (s *Sweeper) Run(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
+	if err := removeFiles(func() (int, error) { return s.store.RemoveOrphans(ctx, filesBatch) }); err != nil && ctx.Err() == nil {
+		slog.Warn("cannot remove files whose executions are gone", "error", err)
+	}
 	for {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot remove what is not to be kept any longer", "error", err)
@@ -89,7 +93,8 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 			break
 		}
 	}
-	if err := s.removeFiles(ctx); err != nil || s.keep == 0 {
+	uploads := func() (int, error) { return s.store.RemoveUploads(ctx, filesKept, filesBatch) }
+	if err := removeFiles(uploads); err != nil || s.keep == 0 {
 		return err
 	}
 	// Deliveries to webhooks are as old as their executions. The webhooks' dispatcher removes them after a month, whatever is set
@@ -98,10 +103,10 @@ func (s *Sweeper) sweep(ctx context.Context) error {
 	return err
 }
 
-// removeFiles removes the files that no execution uses. Those of a deleted execution are among them when its rows are gone.
-func (s *Sweeper) removeFiles(ctx context.Context) error {
+// removeFiles removes unused files batch by batch.
+func removeFiles(batch func() (int, error)) error {
 	for removed := 0; removed < sweepLimit; {
-		n, err := s.store.RemoveFiles(ctx, filesKept, filesBatch)
+		n, err := batch()
 		if removed += n; err != nil || n < filesBatch {
 			return err
 		}

@@ -73,6 +73,7 @@ type attic struct {
 	broken      error
 	files       int // that no execution uses
 	filesAge    time.Duration
+	orphans     int  // files whose executions are gone
 	gone        bool // somebody else is always quicker
 }
 
@@ -92,7 +93,13 @@ func (a *attic) Delete(context.Context, domain.TenantID, domain.ExecutionID, dom
 	return nil
 }
 
-func (a *attic) RemoveFiles(_ context.Context, age time.Duration, limit int) (int, error) {
+func (a *attic) RemoveOrphans(_ context.Context, limit int) (int, error) {
+	n := min(limit, a.orphans)
+	a.orphans -= n
+	return n, nil
+}
+
+func (a *attic) RemoveUploads(_ context.Context, age time.Duration, limit int) (int, error) {
 	n := min(limit, a.files)
 	a.files, a.filesAge = a.files-n, age
 	return n, nil
@@ -137,9 +144,9 @@ func TestUnusedFilesAreRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // one round
 		defer cancel()
-		a := attic{files: 1300}
+		a := attic{files: 1300, orphans: 150}
 		dispatch.NewSweeper(&a, events.NewLog(oneServer{}), 0).Run(ctx)
-		if a.files != 300 || a.filesAge != 24*time.Hour {
+		if a.files != 300 || a.orphans != 0 || a.filesAge != 24*time.Hour {
 			t.Errorf("%d are left of those that are older than %s", a.files, a.filesAge)
 		}
 	})

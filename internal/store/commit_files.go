@@ -26,7 +26,7 @@ func (c *Change) namedFiles() []domain.FileID {
 }
 
 // useFiles binds the files of prompts to their executions. One that is gone, or another tenant's, refuses the change: it was removed between the
-// acceptance and here. The lock is against [Store.RemoveFiles], which would not see this use yet.
+// acceptance and here. The lock is against [Store.RemoveUploads], which would not see this use yet.
 func (b *batch) useFiles() error {
 	var rows []row
 	for i, c := range b.live {

@@ -71,7 +71,6 @@ var belongings = []struct{ table, key string }{
 	{"feed", "position"},
 	{"approvals", "id"},
 	{"prompts", "id"},
-	{"execution_files", "file_id"}, // the files themselves go by RemoveFiles
 	{"debug_messages", "n"},
 	{"answer_states", "message_id"},
 	{"client_calls", "call_id"},
@@ -100,7 +99,7 @@ func (s *Store) Remove(ctx context.Context, id domain.ExecutionID) (done Removal
 			return nil
 		}
 		if err == nil {
-			done, err = head.remove(ctx, tx, id)
+			done, err = s.removePortion(ctx, tx, id, head)
 		}
 		return err
 	})
@@ -108,6 +107,18 @@ func (s *Store) Remove(ctx context.Context, id domain.ExecutionID) (done Removal
 		return RemovalNone, err
 	}
 	return done, nil
+}
+
+// removePortion removes files before all else: their bytes are what somebody who deletes an execution thinks of first.
+func (s *Store) removePortion(ctx context.Context, tx *sql.Tx, id domain.ExecutionID, head removal) (Removal, error) {
+	taken, err := s.removeFilesOf(ctx, tx, id)
+	if err != nil {
+		return RemovalNone, err
+	}
+	if taken == filesAtOnce {
+		return RemovalPortion, nil
+	}
+	return head.remove(ctx, tx, id)
 }
 
 // removal is how far the events of an execution are removed.

@@ -42,7 +42,7 @@ type NewFile struct {
 	Name, MediaType string
 	Content         []byte
 
-	UsedBy domain.ExecutionID // it is one of those that the execution uses; empty: an upload, which is removed after a while, see [Store.RemoveFiles]
+	UsedBy domain.ExecutionID // it is one of those that the execution uses; empty: an upload, which is removed after a while, see [Store.RemoveUploads]
 	Room   int64              // how many bytes the files of the execution may have, or the tenant's uploads without a use, with this one
 }
 
@@ -91,7 +91,7 @@ func (s *Store) roomForFile(ctx context.Context, tx *sql.Tx, tenant domain.Tenan
 	return err
 }
 
-// saveContent locks the bytes of the hash against [Store.RemoveFiles], or inserts them. Of two transactions that insert the same at once, the second waits for the first
+// saveContent locks the bytes of the hash against [Store.RemoveUploads], or inserts them. Of two transactions that insert the same at once, the second waits for the first
 // and looks again.
 func (s *Store) saveContent(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, hash, content []byte) error {
 	for range 3 {
@@ -131,31 +131,63 @@ func (s *Store) ExecutionFileInfo(ctx context.Context, execution domain.Executio
 	return file, s.found(err, "file")
 }
 
-// RemoveFiles removes up to limit files of all tenants that no execution uses: those whose last execution is gone, and uploads that are older than age.
-// The bytes go with the last file that has them.
-//
-// Each check is a statement of its own behind that of the locks: the snapshot of a statement on Postgres is older than the locks that it waits for, so an execution that
-// has just begun to use a file would be overlooked.
-func (s *Store) RemoveFiles(ctx context.Context, age time.Duration, limit int) (removed int, err error) {
+// RemoveUploads removes up to limit files of all tenants that no execution has used for so long since they were sent.
+func (s *Store) RemoveUploads(ctx context.Context, age time.Duration, limit int) (removed int, err error) {
+	return s.removeUnused(ctx, `f.used = 0 and f.created_us <= now_us() - $2`, limit, age.Microseconds())
+}
+
+// RemoveOrphans removes up to limit files of all tenants whose executions are gone. There are none unless a binary of version 16 has deleted an execution: it
+// knows no files. It looks at all files, so it is not for every minute.
+func (s *Store) RemoveOrphans(ctx context.Context, limit int) (removed int, err error) {
+	return s.removeUnused(ctx, `f.used = 1`, limit)
+}
+
+func (s *Store) removeUnused(ctx context.Context, where string, limit int, args ...any) (removed int, err error) {
 	err = s.transact(ctx, "remove files", func(tx *sql.Tx) error {
-		removed = 0
 		unused, err := collect(ctx, tx, scanUnused, `
 			select f.id, f.tenant_id, f.sha256 from files f
-			where (f.used = 1 or f.created_us <= now_us() - $1) and not exists (select 1 from execution_files u where u.file_id = f.id)
-			order by f.id limit $2`+s.dialect.lock, age.Microseconds(), limit)
-		if err != nil {
-			return err
+			where `+where+` and not exists (select 1 from execution_files u where u.file_id = f.id)
+			order by f.id limit $1`+s.dialect.lock, append([]any{limit}, args...)...)
+		if err == nil {
+			removed, err = s.removeLocked(ctx, tx, unused)
 		}
-		for _, file := range unused {
-			n, err := affected(tx.ExecContext(ctx, `
-				delete from files where id = $1 and not exists (select 1 from execution_files u where u.file_id = id)`, file.id))
-			if removed += n; err != nil {
-				return err
-			}
-		}
-		return s.removeContents(ctx, tx, unused)
+		return err
 	})
 	return removed, err
+}
+
+// filesAtOnce is how many files one call of [Store.Remove] takes from an execution: each may have 20 MB, which the one writer of SQLite has to let go of.
+const filesAtOnce = 20
+
+// removeFilesOf takes files from an execution, and removes those that no other one uses. The bytes go with the last one.
+func (s *Store) removeFilesOf(ctx context.Context, tx *sql.Tx, execution domain.ExecutionID) (taken int, err error) {
+	files, err := collect(ctx, tx, scanUnused, `
+		select f.id, f.tenant_id, f.sha256 from files f
+		where f.id in (select u.file_id from execution_files u where u.execution_id = $1 order by u.file_id limit $2)
+		order by f.id`+s.dialect.lock, text(string(execution)), filesAtOnce)
+	if err != nil {
+		return 0, err
+	}
+	for _, file := range files {
+		if _, err := tx.ExecContext(ctx, `delete from execution_files where execution_id = $1 and file_id = $2`, text(string(execution)), file.id); err != nil {
+			return 0, err
+		}
+	}
+	_, err = s.removeLocked(ctx, tx, files)
+	return len(files), err
+}
+
+// removeLocked removes those of the files that no execution uses; their rows are locked. The check is a statement behind that of the locks: the snapshot of a
+// statement on Postgres is older than the locks that it waits for, so an execution that has just begun to use a file would be overlooked.
+func (s *Store) removeLocked(ctx context.Context, tx *sql.Tx, files []unusedFile) (removed int, err error) {
+	for _, file := range files {
+		n, err := affected(tx.ExecContext(ctx, `
+			delete from files where id = $1 and not exists (select 1 from execution_files u where u.file_id = id)`, file.id))
+		if removed += n; err != nil {
+			return removed, err
+		}
+	}
+	return removed, s.removeContents(ctx, tx, files)
 }
 
 // removeContents removes the bytes of files, where no other file has them.

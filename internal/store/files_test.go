@@ -25,10 +25,31 @@ func TestBytesAreStoredOnce(t *testing.T) {
 		}
 		contents(2)
 		for _, left := range []int{2, 1, 0} {
-			if removed, err := s.RemoveFiles(t.Context(), 0, 1); err != nil || removed != 1 {
+			if removed, err := s.RemoveUploads(t.Context(), 0, 1); err != nil || removed != 1 {
 				t.Errorf("%d removed, %v", removed, err)
 			}
 			contents(left)
+		}
+	})
+}
+
+// TestOrphans: a binary of version 16 deletes an execution and leaves its files, which it does not know.
+func TestOrphans(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		for _, id := range []domain.ExecutionID{"gone", "kept"} {
+			create(t, s, id)
+			if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: domain.FileID(id), UsedBy: id, Content: []byte(id), Room: 100}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.DB().ExecContext(t.Context(), `delete from executions where id = 'gone'`); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := s.RemoveOrphans(t.Context(), 100); err != nil || n != 1 {
+			t.Errorf("%d are removed, %v", n, err)
+		}
+		if _, content, err := s.ExecutionFile(t.Context(), "kept", "kept"); err != nil || string(content) != "kept" {
+			t.Errorf("%q, %v", content, err)
 		}
 	})
 }

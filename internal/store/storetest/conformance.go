@@ -141,6 +141,8 @@ func Run(t *testing.T, open Replicas) {
 		{"a prompt binds its files", filesOfPrompts},
 		{"a result binds its files", filesOfResults},
 		{"files go with the last execution that uses them", filesAreRemoved},
+		{"many files are removed in portions", filesInPortions},
+		{"the last use of a file ends at once with another", lastUsesAtOnce},
 		{"uploads without a use are bounded", uploadsAreBounded},
 		{"files are removed while they are used", removedWhileUsed},
 		{"an execution is read for an export", pagesOfHistory},

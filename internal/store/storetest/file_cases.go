@@ -46,7 +46,10 @@ func partsOf(files []domain.FileID) (parts []domain.PromptPart) {
 // removeFiles removes what no execution uses, whatever its age is, and returns how many these were.
 func (w *world) removeFiles() int {
 	w.Helper()
-	return ok(w.s.RemoveFiles(w.ctx, 0, 100))(w)
+	if n := ok(w.s.RemoveOrphans(w.ctx, 100))(w); n > 0 {
+		w.Errorf("%d files are left of executions that are gone", n)
+	}
+	return ok(w.s.RemoveUploads(w.ctx, 0, 100))(w)
 }
 
 // deleteAll deletes an execution that has not ended, with all its rows.
@@ -178,8 +181,8 @@ func filesOfResults(w *world) {
 	_, err = w.s.SaveFile(w.ctx, foreign, lost)
 	w.refused(err, domain.CodeNotFound)
 	w.deleteAll(id)
-	if n := w.removeFiles(); n != 1 || w.holdsFile(file.ID) {
-		w.Errorf("with its execution, %d files are removed", n)
+	if w.holdsFile(file.ID) {
+		w.Error("the file is not removed with its execution")
 	}
 }
 
@@ -189,7 +192,7 @@ func filesAreRemoved(w *world) {
 	for _, c := range []store.Change{first, second, third} {
 		w.accepted(c)
 	}
-	if n := ok(w.s.RemoveFiles(w.ctx, time.Hour, 100))(w); n != 0 || !w.holdsFile(unused) {
+	if n := ok(w.s.RemoveUploads(w.ctx, time.Hour, 100))(w); n != 0 || !w.holdsFile(unused) {
 		w.Errorf("%d files are removed before their time", n)
 	}
 	if n := w.removeFiles(); n != 1 || w.holdsFile(unused) {
@@ -200,20 +203,20 @@ func filesAreRemoved(w *world) {
 		w.Errorf("%d files are removed although an execution uses them", n)
 	}
 	w.deleteAll(second.Execution)
-	if n := ok(w.s.RemoveFiles(w.ctx, time.Hour, 100))(w); n != 1 || w.holdsFile(shared) {
-		w.Errorf("%d files are removed with the last execution, before an unused one would be", n)
+	if w.holdsFile(shared) {
+		w.Error("the file is not removed with the last execution")
 	}
 	if _, content, err := w.s.ExecutionFile(w.ctx, third.Execution, twin); err != nil || string(content) != "shared" {
 		w.Errorf("another file with the same bytes: %q, %v", content, err)
 	}
 	w.deleteAll(third.Execution)
-	if n := w.removeFiles(); n != 1 {
-		w.Errorf("%d files are removed at last", n)
+	if w.holdsFile(twin) {
+		w.Error("the other file is not removed with its execution")
 	}
 	for range 3 {
 		w.uploaded("a")
 	}
-	if n := ok(w.s.RemoveFiles(w.ctx, 0, 2))(w); n != 2 {
+	if n := ok(w.s.RemoveUploads(w.ctx, 0, 2))(w); n != 2 {
 		w.Errorf("%d files are removed, over the limit of 2", n)
 	}
 }
@@ -247,7 +250,7 @@ func removedWhileUsed(w *world) {
 					return
 				default:
 				}
-				if _, err := s.RemoveFiles(w.ctx, 0, 100); err != nil {
+				if _, err := s.RemoveUploads(w.ctx, 0, 100); err != nil {
 					w.Error("removing: ", err)
 					return
 				}
@@ -283,6 +286,59 @@ func useFiles(t *testing.T, w *world, s *store.Store, rounds int) {
 			t.Error("using: ", results[0].Err)
 		case err != nil || string(content) != "the same":
 			t.Errorf("an execution has lost its file: %q, %v", content, err)
+		}
+	}
+}
+
+// filesInPortions: an execution with many files is removed in portions, and nothing of it is left.
+func filesInPortions(w *world) {
+	var files []domain.FileID
+	for n := range 45 {
+		files = append(files, w.uploaded(fmt.Sprint("file ", n)))
+	}
+	kept := creationWith(files[7])
+	c := creationWith(files...)
+	w.accepted(c)
+	w.accepted(kept)
+	w.accepted(ending(c.Execution, 1))
+	w.must(w.s.Delete(w.ctx, tenant, c.Execution, record("execution.deleted")))
+	if portions := w.removed(c.Execution); portions < 3 {
+		w.Errorf("all is removed in %d portions", portions)
+	}
+	for n, id := range files {
+		if held := w.holdsFile(id); held != (n == 7) {
+			w.Errorf("file %d is held: %t", n, held)
+		}
+	}
+}
+
+// lastUsesAtOnce: of two executions that are removed at once, the last one takes their file along.
+func lastUsesAtOnce(w *world) {
+	for range 10 {
+		file := w.uploaded("a")
+		var ids []domain.ExecutionID
+		for range 2 {
+			c := creationWith(file)
+			w.accepted(c)
+			w.accepted(ending(c.Execution, 1))
+			w.must(w.s.Delete(w.ctx, tenant, c.Execution, record("execution.deleted")))
+			ids = append(ids, c.Execution)
+		}
+		var all sync.WaitGroup
+		for n, id := range ids {
+			all.Go(func() {
+				for done := store.RemovalPortion; done != store.RemovalComplete; {
+					var err error
+					if done, err = w.replicas[n].Remove(w.ctx, id); err != nil {
+						w.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if w.holdsFile(file) {
+			w.Error("the file of two executions is left")
 		}
 	}
 }
