@@ -47,7 +47,7 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 // become one message, which also brings all results of an answer into one, as the vendor wants them.
 func (m model) conversation(messages []domain.Message) []message {
 	var turns []message
-	ids := provider.WireIDs(m.maker, messages)
+	ids := provider.WireIDs(m.maker, messages, provider.Word)
 	for _, next := range messages {
 		role, blocks := m.translate(next, ids)
 		switch last := len(turns) - 1; {

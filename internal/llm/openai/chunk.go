@@ -18,7 +18,7 @@ type delta struct {
 	index                     int64
 	content, refusal, thought string
 	field                     string // that the thought came in
-	calls, details            gjson.Result
+	calls, details, list      gjson.Result
 	thinks                    bool // the content is said to be a thought; the tags are in it
 	finish                    string
 }
@@ -47,9 +47,15 @@ func readDelta(choice gjson.Result) delta {
 	if provider.Field(said, field).Str == "" {
 		field = partReasoning
 	}
+	content := provider.Field(said, "content")
+	list := gjson.Result{}
+	if content.IsArray() {
+		content, list = list, content
+	}
 	return delta{
 		index:   provider.Field(choice, "index").Int(),
-		content: provider.Field(said, "content").String(),
+		content: content.String(),
+		list:    list,
 		refusal: provider.Field(said, "refusal").String(),
 		thought: provider.Field(said, field).Str,
 		field:   field,

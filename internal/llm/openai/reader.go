@@ -15,6 +15,7 @@ type reader struct {
 	split   thinkSplitter
 	calls   provider.Calls
 	thought thoughtState
+	content contentList
 	finish  string
 	refused bool
 	usage   domain.Usage
@@ -42,7 +43,7 @@ func (r *reader) takeDelta(read *delta) error {
 	if err := provider.Elements(read.details, r.thought.addDetail); err != nil {
 		return err
 	}
-	if err := r.size.Grow(len(read.details.Raw) + len(read.thought) + len(read.content) + len(read.refusal)); err != nil {
+	if err := r.size.Grow(len(read.details.Raw) + len(read.list.Raw) + len(read.thought) + len(read.content) + len(read.refusal)); err != nil {
 		return err
 	}
 	r.thought.add(read.field, read.thought)
@@ -51,6 +52,10 @@ func (r *reader) takeDelta(read *delta) error {
 			return err
 		}
 	}
+	if err := provider.Elements(read.list, r.takeContent); err != nil {
+		return err
+	}
+	r.content.addPlain(read.content)
 	r.refused = r.refused || read.refusal != ""
 	if read.thinks {
 		r.split.announce()
@@ -67,7 +72,7 @@ func (r *reader) takeCall(call gjson.Result) error {
 }
 
 func (r *reader) answer() provider.Answer {
-	got := provider.Answer{Calls: r.calls.Result(), State: r.thought.parts()}
+	got := provider.Answer{Calls: r.calls.Result(), State: append(r.thought.parts(), r.content.parts()...)}
 	switch {
 	case r.finish == "length":
 		got.Finish = provider.FinishLength

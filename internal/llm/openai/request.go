@@ -20,7 +20,7 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 	if !c.vendor.noUsageOption {
 		params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)}
 	}
-	t := translator{maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages)}
+	t := translator{maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages, c.vendor.wireID)}
 	spoke := -1 // where the user last did
 	for i, message := range request.Messages {
 		if message.Role == domain.RoleUser {

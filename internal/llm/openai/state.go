@@ -85,6 +85,9 @@ func (v vendor) fieldsOf(state provider.State, calls, inTurn bool) map[string]an
 			fields[field] = thought
 		}
 	}
+	if content := provider.Find(state.Parts, partContent); content != nil {
+		fields[partContent] = content
+	}
 	if calls && v.filler != nil && len(fields) == 0 {
 		fields[partReasoningContent] = *v.filler
 	}

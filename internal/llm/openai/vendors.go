@@ -1,6 +1,8 @@
 package openai
 
 import (
+	"crypto/sha256"
+	"math/big"
 	"net/url"
 	"strings"
 
@@ -15,6 +17,8 @@ import (
 //   - Kimi: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model; that a blank is the shortest thought that its newer models
 //     take for one, and the empty text is not, was measured by others (theopenco/llmgateway #2093, earendil-works/pi #4178)
 //   - GLM: https://docs.z.ai/guides/capabilities/thinking-mode
+//   - Mistral: https://docs.mistral.ai/capabilities/reasoning/; that its ids of calls have nine letters and digits, and another one is answered with 400
+//     (code 3280), was seen by others (editor-code-assistant/eca #233, langchain-ai/langchain #24668)
 //   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 type vendor struct {
 	name    string // as a provider of its own; see [Presets]
@@ -27,6 +31,8 @@ type vendor struct {
 	filler *string
 	// signs tells that the first call of each answer needs a signature, else the vendor refuses the conversation.
 	signs bool
+	// shortIDs tells that ids of calls are nine letters and digits, else the vendor refuses the conversation.
+	shortIDs bool
 	// noUsageOption tells that the vendor refuses stream_options; it reports the usage without being asked.
 	noUsageOption bool
 }
@@ -52,13 +58,22 @@ var vendors = []vendor{
 	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
 		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll},
 	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
-		hosts: []string{"api.mistral.ai"}, replay: replayNever, noUsageOption: true},
+		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, noUsageOption: true},
 	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}},
 	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll},
 	{name: "ollama", address: "http://127.0.0.1:11434/v1"},
 	{name: "vllm", address: "http://127.0.0.1:8000/v1"},
 	{name: "lmstudio", address: "http://127.0.0.1:1234/v1"},
 	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY"}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
+}
+
+// wireID makes one of our ids one that the vendor takes.
+func (v vendor) wireID(id string) string {
+	if !v.shortIDs {
+		return provider.Word(id)
+	}
+	sum := sha256.Sum256([]byte(id))
+	return new(big.Int).SetBytes(sum[:]).Text(62)[:9]
 }
 
 // Presets are the vendors as providers: a name that stands for an address, a key variable and what is particular about the vendor.

@@ -79,13 +79,14 @@ func TestWhatGoesBack(t *testing.T) {
 		}
 		return `{` + calls + `,"role":"assistant"` + thought + `}`
 	}
+	short := strings.NewReplacer(`"a"`, `"`+vendor{shortIDs: true}.wireID("a")+`"`, `"b"`, `"`+vendor{shortIDs: true}.wireID("b")+`"`).Replace
 	for address, want := range map[string]struct{ own, later, foreign string }{
 		"https://unknown.test/v1":                                 {answer(hm, signed, true), answer("", signed, true), answer("", "", false)},
 		"https://generativelanguage.googleapis.com/v1beta/openai": {answer("", signed, true), answer("", signed, true), answer("", dummy, false)},
 		"https://api.deepseek.com":                                {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":""`, "", false)},
 		"https://api.moonshot.ai/v1":                              {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":" "`, "", false)},
 		"https://api.z.ai/api/paas/v4":                            {answer(hm, signed, true), answer(hm, signed, true), answer("", "", false)},
-		"https://api.mistral.ai/v1":                               {answer("", signed, true), answer("", signed, true), answer("", "", false)},
+		"https://api.mistral.ai/v1":                               {answer("", signed, true), answer("", signed, true), short(answer("", "", false))},
 	} {
 		entry := provider.Model{Name: "suite", Provider: Name, Model: "m", BaseURL: address}
 		for name, test := range map[string]struct {
@@ -100,6 +101,9 @@ func TestWhatGoesBack(t *testing.T) {
 			wire := []string{"own:0", "own:1"}
 			if name == "foreign" {
 				wire = []string{"a", "b"}
+			}
+			if rules := vendorOf(entry); name == "foreign" && rules.shortIDs {
+				wire = []string{rules.wireID("a"), rules.wireID("b")}
 			}
 			for i, id := range wire {
 				if !strings.Contains(string(got[3+i]), `"tool_call_id":"`+id+`"`) {
@@ -130,6 +134,62 @@ func TestPresets(t *testing.T) {
 	for _, name := range []string{"gemini", "deepseek", "kimi", "glm", "mistral", "groq", "openrouter", "ollama", "vllm", "lmstudio", "azure"} {
 		if !names[name] {
 			t.Errorf("there is no %s", name)
+		}
+	}
+}
+
+// TestContentOfChunks: Mistral's thoughts stand in the content, which goes back as it came, to the model that made it.
+func TestContentOfChunks(t *testing.T) {
+	piece := func(content string) string {
+		return `data: {"choices":[{"index":0,"delta":{"content":` + content + `}}]}` + "\n\n"
+	}
+	thinks := func(text, more string) string {
+		return `[{"type":"thinking","thinking":[{"type":"text","text":` + providertest.InJSON(text) + `}]` + more + `}]`
+	}
+	end := wire(providertest.Stopping("stop"))
+	const thought, list = "Hm. <&>", `{"type":"thinking","thinking":[{"type":"text","text":"Hm. <&>"}],"closed":true}`
+	for name, test := range map[string]struct{ body, text, thought, list string }{
+		"as it is streamed": {
+			piece(thinks("Hm.", "")) + piece(thinks(" <&>", "")) + piece(`[{"type":"thinking","thinking":[],"closed":true}]`) + piece(`"Yes"`) + piece(`", no."`),
+			"Yes, no.", thought, `[` + list + `,{"type":"text","text":"Yes, no."}]`},
+		"at once": {
+			piece(`[` + list + `,{"type":"reference","reference_ids":[1]},{"type":"text","text":"Yes"}]`),
+			"Yes", thought, `[` + list + `,{"type":"text","text":"Yes"}]`},
+		"a thought behind a text": {
+			piece(`[{"type":"text","text":"Yes"}]`) + piece(thinks(thought, `,"closed":true`)), "Yes", thought, `[{"type":"text","text":"Yes"},` + list + `]`},
+		"a text outside of the list": {piece(`"Yes"`) + piece(thinks(thought, "")), "Yes", thought, ""},
+		"no thought":                 {piece(`[{"type":"text","text":"Yes"}]`), "Yes", "", ""},
+		"nothing that is known":      {piece(`[1,"x",{"type":"thinking","thinking":"x"},{"type":"text","text":5},null]`) + piece(`"Yes"`), "Yes", "", ""},
+	} {
+		entry := provider.Model{Name: "suite", Provider: "mistral", Model: "m", BaseURL: "https://api.mistral.ai/v1"}
+		var sent struct {
+			Messages []struct{ Content json.RawMessage }
+		}
+		asked := Provider.Open(entry, providertest.Setup(providertest.Reply(func(request *http.Request) (*http.Response, error) {
+			if err := json.NewDecoder(request.Body).Decode(&sent); err != nil {
+				return nil, err
+			}
+			return providertest.Stream(test.body + end)(request)
+		})))
+		ear := &providertest.Ear{}
+		got, err := asked.Stream(t.Context(), providertest.SmallRequest(), ear)
+		if heard := ear.All(got); err != nil || strings.Join(heard.Texts, "") != test.text || heard.Thought != test.thought {
+			t.Errorf("%s: %v: %+v", name, err, heard)
+		}
+		if kept := string(provider.Find(got.State, partContent)); kept != test.list {
+			t.Errorf("%s: kept %s", name, kept)
+		}
+		for maker, want := range map[provider.Maker]string{entry.Maker(): test.list, "another": ""} {
+			said := domain.Message{Role: domain.RoleAssistant, Text: test.text, State: provider.StateOfAnswer(maker, got, nil).Encode()}
+			if _, err := asked.Stream(t.Context(), provider.Request{Messages: []domain.Message{said}}, &providertest.Ear{}); err != nil {
+				t.Fatal(err)
+			}
+			if want == "" {
+				want = providertest.InJSON(test.text)
+			}
+			if diff := cmp.Diff(same(t, want), same(t, string(sent.Messages[1].Content))); diff != "" {
+				t.Errorf("%s, %s (-want +got):\n%s", name, maker, diff)
+			}
 		}
 	}
 }

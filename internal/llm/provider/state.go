@@ -109,9 +109,9 @@ func StateOfAnswer(maker Maker, answer Answer, callIDs []string) State {
 }
 
 // WireIDs returns the ids of all calls of a conversation as the model is to see them, by our ids: its own where it made the call,
-// since some gateways keep state in them, and ours elsewhere. No two calls get the same one: there are models that begin to count
+// since some gateways keep state in them, and ours elsewhere, as fit makes the vendor take it. No two calls get the same one: there are models that begin to count
 // anew in each answer.
-func WireIDs(maker Maker, messages []domain.Message) map[string]string {
+func WireIDs(maker Maker, messages []domain.Message, fit func(id string) string) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}
 	for _, message := range messages {
 		if len(message.ToolCalls) == 0 {
@@ -121,7 +121,7 @@ func WireIDs(maker Maker, messages []domain.Message) map[string]string {
 		for _, call := range message.ToolCalls {
 			id := state.Call(call.ID).ModelID
 			if id == "" || taken[id] {
-				id = Word(call.ID)
+				id = fit(call.ID)
 			}
 			ids[call.ID], taken[id] = id, true
 		}

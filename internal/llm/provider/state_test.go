@@ -57,7 +57,7 @@ func TestWireIDs(t *testing.T) {
 	}
 	got := WireIDs(maker, []domain.Message{
 		said(maker, "a", "functions.bash:0", "own", ""), said(maker, "b", "twice", "twice"), said(maker, "c", "own"), said(other, "d", "foreign"),
-	})
+	}, Word)
 	want := map[string]string{"a0": "functions.bash:0", "a1": "own", "a2": "a2", "b0": "b0", "b1": "b1", "c0": "c0", "d0": "d0"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -18,7 +18,7 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 		Model: c.model, Stream: true, Include: []string{encrypted},
 		Instructions: request.System, CacheKey: request.CacheKey, Input: []json.RawMessage{},
 	}
-	ids := provider.WireIDs(c.maker, request.Messages)
+	ids := provider.WireIDs(c.maker, request.Messages, provider.Word)
 	for _, said := range request.Messages {
 		question.Input = append(question.Input, c.items(said, ids)...)
 	}

@@ -36,6 +36,8 @@ type MockDialect struct {
 	Name string
 	// Read takes a request apart, and returns why the vendor refuses it, or "".
 	Read func(m *Mock, body []byte) (rounds int, refusal string)
+	// CallID is the id of a call; nil = one of letters, digits and lines.
+	CallID func(m *Mock, answer, call int) string
 	// Write is the stream of an answer.
 	Write func(answer *MockAnswer) string
 }
@@ -88,10 +90,17 @@ func (m *Mock) next(rounds int) *MockAnswer {
 	}
 	for k := range 2 - rounds {
 		answer.Calls = append(answer.Calls, MockCall{
-			ID: fmt.Sprintf("own_%s_%d_%d", strings.ReplaceAll(m.Model, ".", "-"), n, k), Name: "bash", Arguments: fmt.Sprintf(`{"command":  "echo %d.%d%s"}`, n, k, m.sign()),
+			ID: m.callID(n, k), Name: "bash", Arguments: fmt.Sprintf(`{"command":  "echo %d.%d%s"}`, n, k, m.sign()),
 		})
 	}
 	return answer
+}
+
+func (m *Mock) callID(answer, call int) string {
+	if m.Dialect.CallID != nil {
+		return m.Dialect.CallID(m, answer, call)
+	}
+	return fmt.Sprintf("own_%s_%d_%d", strings.ReplaceAll(m.Model, ".", "-"), answer, call)
 }
 
 // sign is at the end of each text and command of the model.
@@ -105,6 +114,16 @@ func (m *Mock) forgotten(said string) bool { return m.Remembers && strings.Conta
 func (m *Mock) byText(text string) *MockAnswer {
 	for _, answer := range m.answers {
 		if answer.Text == text && len(answer.Calls) == 0 {
+			return answer
+		}
+	}
+	return nil
+}
+
+// said finds the answer that asks for nothing and whose text stands in a content.
+func (m *Mock) said(content []byte) *MockAnswer {
+	for _, answer := range m.answers {
+		if len(answer.Calls) == 0 && strings.Contains(string(content), InJSON(answer.Text)) {
 			return answer
 		}
 	}

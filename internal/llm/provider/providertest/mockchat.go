@@ -3,6 +3,8 @@ package providertest
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,8 +24,9 @@ var (
 	// MockOpenRouter wants its list of thoughts back, whole and in its order:
 	// https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
 	MockOpenRouter = chatDialect("openrouter", chatRules{details: true, replays: true})
-	// MockMistral refuses fields that it does not know: https://docs.mistral.ai/api/
-	MockMistral = chatDialect("mistral", chatRules{strict: true})
+	// MockMistral refuses fields that it does not know, https://docs.mistral.ai/api/, and each id of a call that is not nine letters and digits (400, code
+	// 3280). Its thoughts are chunks of the content: https://docs.mistral.ai/capabilities/reasoning/
+	MockMistral = MockDialect{Name: "mistral", Read: chatRules{strict: true}.read, Write: chatRules{strict: true}.write, CallID: shortID}
 )
 
 type chatRules struct {
@@ -50,6 +53,44 @@ type chatMessage struct {
 			}
 		} `json:"extra_content"`
 	} `json:"tool_calls"`
+}
+
+// shortID is an id of nine letters and digits.
+func shortID(m *Mock, answer, call int) string {
+	return fmt.Sprintf("%c%07d%d", m.Model[len(m.Model)-1], answer, call)
+}
+
+var isShortID = regexp.MustCompile(`^[0-9A-Za-z]{9}$`)
+
+// chunk is an element of a content that is a list.
+type chunk struct {
+	Type, Text string
+	Thinking   []struct{ Type, Text string }
+	Closed     bool
+}
+
+// chunks are an answer's.
+func (a *MockAnswer) chunks() []chunk {
+	list := []chunk{{Type: "thinking", Thinking: []struct{ Type, Text string }{{"text", a.Thought}}, Closed: true}}
+	if a.Text != "" {
+		list = append(list, chunk{Type: "text", Text: a.Text})
+	}
+	return list
+}
+
+// judgeChunks tells what is wrong with the content of an answer that has come back; own is nil for another model's.
+func (m *Mock) judgeChunks(message *chatMessage, own *MockAnswer) string {
+	var list []chunk
+	isList := json.Unmarshal(message.Content, &list) == nil && len(list) > 0
+	switch {
+	case isList && own == nil:
+		return "content has thoughts of another model"
+	case isList && !reflect.DeepEqual(list, own.chunks()):
+		return "content was altered"
+	case !isList && own != nil && m.Remembers:
+		return "the thoughts of an earlier answer are lost"
+	}
+	return ""
 }
 
 func (c *chatMessage) signature() string {
@@ -100,6 +141,9 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 		}
 	}
 	for i, message := range request.Messages {
+		if wrong := r.judgeIDs(&message); wrong != "" {
+			return 0, fmt.Sprintf("messages[%d]: %s", i, wrong)
+		}
 		if len(message.Calls) == 0 {
 			if wrong := r.judgeText(m, &message); wrong != "" {
 				return 0, fmt.Sprintf("messages[%d]: %s", i, wrong)
@@ -126,9 +170,28 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 	return rounds, ""
 }
 
+func (r chatRules) judgeIDs(message *chatMessage) string {
+	ids := []string{}
+	for _, call := range message.Calls {
+		ids = append(ids, call.ID)
+	}
+	if message.Role == "tool" {
+		ids = append(ids, message.ToolCallID)
+	}
+	for _, id := range ids {
+		if r.strict && !isShortID.MatchString(id) {
+			return fmt.Sprintf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", id)
+		}
+	}
+	return ""
+}
+
 // judgeText tells what is wrong with an answer that asks for nothing. Only a mock that remembers wants something of it.
 func (r chatRules) judgeText(m *Mock, message *chatMessage) string {
 	var text string
+	if r.strict && message.Role == "assistant" {
+		return m.judgeChunks(message, m.said(message.Content))
+	}
 	if message.Role != "assistant" || json.Unmarshal(message.Content, &text) != nil || !m.forgotten(text) || !r.replays {
 		return ""
 	}
@@ -157,6 +220,8 @@ func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 		return "the call of an earlier answer has lost its id"
 	case r.strict && message.Thought != nil:
 		return "reasoning_content: extra inputs are not permitted"
+	case r.strict && m.judgeChunks(message, own) != "":
+		return m.judgeChunks(message, own)
 	case r.details && own != nil && inTurn && !slices.Equal(own.details(), message.details()):
 		return "reasoning_details were modified"
 	case r.details && own == nil && slices.ContainsFunc(message.details(), func(d string) bool { return !strings.Contains(d, "sig+"+m.Model+"/") }):
@@ -199,6 +264,13 @@ func (r chatRules) write(answer *MockAnswer) string {
 		detail(map[string]any{"type": "reasoning.text", "index": 0, "text": answer.Thought[half:]})
 		detail(map[string]any{"type": "reasoning.text", "index": 0, "signature": answer.Signature})
 		detail(map[string]any{"type": "reasoning.encrypted", "index": 1, "data": answer.Signature})
+	}
+	if r.strict {
+		half := len(answer.Thought) / 3
+		for _, piece := range []string{answer.Thought[:half], answer.Thought[half:]} {
+			chunk(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{map[string]any{"type": "text", "text": piece}}}}}, "null")
+		}
+		chunk(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{}, "closed": true}}}, "null")
 	}
 	if answer.Text != "" {
 		chunk(map[string]any{"content": answer.Text}, "null")
