@@ -994,7 +994,7 @@ type Execution struct {
 	OutputSchema *json.RawMessage  `json:"outputSchema"`
 	OutputsFrom  map[string]string `json:"outputsFrom"`
 
-	// Parts All parts of a prompt that has pictures or files, in their order; missing where it is text alone.
+	// Parts Not in lists.
 	Parts PromptParts `json:"parts,omitempty"`
 
 	// PendingApprovals What waits for a person now, oldest first.
@@ -1255,8 +1255,20 @@ type Limits struct {
 	// ContextFrom How many executions.
 	ContextFrom int `json:"contextFrom"`
 
+	// FileBytes Of a picture or file.
+	FileBytes int `json:"fileBytes"`
+
 	// OutputsFrom How many executions.
 	OutputsFrom int `json:"outputsFrom"`
+
+	// PromptFileBytes Of all pictures and files of a prompt.
+	PromptFileBytes int `json:"promptFileBytes"`
+
+	// PromptParts How many.
+	PromptParts int `json:"promptParts"`
+
+	// PromptPictures How many.
+	PromptPictures int `json:"promptPictures"`
 }
 
 // Matcher Says which calls a rule covers. Every field that is there must hold, and one of them must be another one than

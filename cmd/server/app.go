@@ -125,7 +125,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		decisions.RefuseCommands()
 	}
 	shownModels, shownAgents, tools := models{a.models, file.Models.Models}, agents{a.agents}, shownTools{known}
-	promptFiles := promptfiles.NewService(a.store, decisions, a.manager)
+	promptFiles := promptfiles.NewService(a.store, decisions, a.manager, a.masker)
 	admitted := admission.New(admission.Config{
 		Files:        promptFiles,
 		Environments: environments,

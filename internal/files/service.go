@@ -32,17 +32,21 @@ type Workspace interface {
 	OpenFile(ctx context.Context, request domain.Request, path string) (fs.File, error)
 }
 
+// Masker replaces the values of secrets in a text.
+type Masker interface{ MaskString(text string) string }
+
 // Service takes and gives files.
 type Service struct {
 	store     Store
 	policy    Policy
 	workspace Workspace
+	masker    Masker
 	room      room
 }
 
 // NewService returns a service.
-func NewService(s Store, policy Policy, workspace Workspace) *Service {
-	return &Service{store: s, policy: policy, workspace: workspace}
+func NewService(s Store, policy Policy, workspace Workspace, masker Masker) *Service {
+	return &Service{store: s, policy: policy, workspace: workspace, masker: masker}
 }
 
 // Upload stores what a client sends. Size is what it says that it sends; negative: it does not say. A file that no execution uses is removed after a while.
@@ -92,11 +96,15 @@ func readAll(from io.Reader, size int64) ([]byte, error) {
 	}
 }
 
+// save stores a text without the secrets in it: it becomes a part of what a model is asked, like the text of a prompt.
 func (s *Service) save(ctx context.Context, tenant domain.TenantID, name string, content []byte) (domain.File, error) {
-	name = domain.FileName(name)
+	name = domain.FileName(s.masker.MaskString(name))
 	mediaType, err := domain.MediaTypeOf(name, content)
 	if err != nil {
 		return domain.File{}, err
+	}
+	if domain.IsText(mediaType) {
+		content = []byte(s.masker.MaskString(string(content)))
 	}
 	return s.store.SaveFile(ctx, tenant, store.NewFile{
 		ID: domain.NewFileID(approvals.NewID()), Name: name, MediaType: mediaType, Content: content, Room: MaxUnused,

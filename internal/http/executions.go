@@ -92,6 +92,7 @@ func (s *Server) listExecutions(ctx context.Context, request listExecutions) (re
 		if execution.Output != nil {
 			execution.Output = new(execution.Output.Shortened())
 		}
+		execution.Request.Parts = nil // their texts are in the prompt
 		if items[i], err = s.view(ctx, execution); err != nil {
 			return nil, err
 		}

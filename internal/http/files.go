@@ -29,7 +29,7 @@ type uploadFile struct {
 
 // uploadFile stores a file for a prompt. It takes no idempotency key: a second upload of the same bytes stores nothing but a name, and is removed unused.
 func (s *Server) uploadFile(ctx context.Context, request uploadFile) (responder, error) {
-	file, err := s.files.Upload(ctx, principalOf(ctx).Tenant, s.masker.MaskString(request.Name), request.Body.Size, request.Body)
+	file, err := s.files.Upload(ctx, principalOf(ctx).Tenant, request.Name, request.Body.Size, request.Body)
 	if err != nil {
 		return nil, err
 	}

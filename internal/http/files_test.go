@@ -41,6 +41,9 @@ func TestFilesAreSentAndRead(t *testing.T) {
 	if a.text("mediaType") != domain.MediaPNG || a.text("name") != `grüße".png` || a.text("sha256") != hex.EncodeToString(hash[:]) {
 		t.Errorf("%s", a.body)
 	}
+	if masked := h.ask("POST", "/files?name="+canary+".txt", "password: "+canary).want(201); strings.Contains(masked.text("name"), canary) || masked.get("size") != float64(len("password: [masked]")) {
+		t.Errorf("a text with a secret: %s", masked.body)
+	}
 	photo, pdf, text := a.text("id"), h.upload("a.pdf", "%PDF-1.7 <html>"), h.upload("a.html", "<html><script>1</script>")
 	created := h.ask("POST", "/executions", prompting(`{"type":"text","text":"only one"},`+image(photo)+`,{"type":"text","text":"two"},{"type":"file","fileId":"`+pdf+`","name":"scan.pdf"},{"type":"file","fileId":"`+text+`"}`)).want(201)
 	id := created.text("id")

@@ -100,7 +100,8 @@ func TestSettingsOfTheOperatorHoldWhereARequestSaysNothing(t *testing.T) {
 	if diff := cmp.Diff([]any{"mock", "absent"}, shown.get("agents")) + cmp.Diff([]any{"demo", "dear"}, shown.get("models")); diff != "" {
 		t.Error(diff)
 	}
-	for name, want := range map[string]float64{"bodyBytes": contract.MaxBody, "contextFrom": 20, "contextBytes": 1 << 20, "outputsFrom": 100, "blockTypes": 100, "clientTools": 32} {
+	for name, want := range map[string]float64{"bodyBytes": contract.MaxBody, "contextFrom": 20, "contextBytes": 1 << 20, "outputsFrom": 100, "blockTypes": 100, "clientTools": 32,
+		"fileBytes": 20e6, "promptParts": 50, "promptPictures": 20, "promptFileBytes": 50e6} {
 		if shown.get("limits", name) != want {
 			t.Errorf("%s is %v", name, shown.get("limits", name))
 		}

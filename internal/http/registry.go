@@ -105,6 +105,7 @@ func (h registryHandlers) getSettings(ctx context.Context, _ struct{}) (responde
 		Limits: api.Limits{
 			BodyBytes: contract.MaxBody, ContextFrom: admission.MaxContextFrom, ContextBytes: admission.MaxContext, OutputsFrom: admission.MaxOutputsFrom,
 			BlockTypes: runbooks.MaxTypes, ClientTools: admission.MaxClientTools,
+			FileBytes: domain.MaxFileSize, PromptParts: domain.MaxPromptParts, PromptPictures: domain.MaxPromptPictures, PromptFileBytes: domain.MaxPromptBytes,
 		},
 	}), nil
 }

@@ -82,7 +82,7 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	}
 	decisions := approvals.NewService(h.store, h.log, describing{})
 	decisions.UseEnvironments(admissiontest.Environments())
-	promptFiles := promptfiles.NewService(h.store, decisions, h.manager)
+	promptFiles := promptfiles.NewService(h.store, decisions, h.manager, secrets.NewMasker(canary))
 	admitting.Files = promptFiles
 	admit(&admitting)
 	config := Config{

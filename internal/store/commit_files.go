@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"signoff/internal/domain"
 )
@@ -26,7 +27,7 @@ func (c *Change) namedFiles() []domain.FileID {
 }
 
 // useFiles binds the files of prompts to their executions. One that is gone, or another tenant's, refuses the change: it was removed between the
-// acceptance and here. The lock is against [Store.RemoveUploads], which would not see this use yet.
+// acceptance and here. A server of an older version does not take the execution up any more: it would ask the model without them. The lock is against [Store.RemoveUploads], which would not see this use yet.
 func (b *batch) useFiles() error {
 	var rows []row
 	for i, c := range b.live {
@@ -44,6 +45,10 @@ func (b *batch) useFiles() error {
 	}
 	rows = slices.DeleteFunc(rows, func(r row) bool { return b.results[r.change].Err != nil })
 	if _, err := b.run(spec, rows, `update files as f set used = 1 from v where f.id = v.file and f.used = 0 returning id`); err != nil {
+		return err
+	}
+	if _, err := b.run(spec, rows, `update execution_heads as h set requires = `+strconv.Itoa(domain.RequiresFiles)+`
+		from v where h.execution_id = v.execution and h.requires < `+strconv.Itoa(domain.RequiresFiles)+` returning execution_id`); err != nil {
 		return err
 	}
 	_, err := b.run(spec, rows, `

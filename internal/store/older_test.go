@@ -113,3 +113,36 @@ func TestOlderBinariesLeaveWhatTheyDoNotUnderstand(t *testing.T) {
 		}
 	})
 }
+
+// TestOlderBinariesLeaveFurtherPromptsWithFiles: a binary of version 16 would ask the model without the picture.
+func TestOlderBinariesLeaveFurtherPromptsWithFiles(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		if _, err := s.DB().ExecContext(t.Context(), `insert into replicas (id, lease_until_us, started_us, understands) values ('old', 9000000000000000, 0, 1)`); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Heartbeat(t.Context(), "new", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: "f", Content: []byte("f"), Room: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []domain.ExecutionID{"text", "picture"} {
+			create(t, s, id)
+			commit(t, s, store.Change{Execution: id, Epoch: 1, Park: &store.Park{}})
+			c := asks(id, domain.PromptID(id))
+			if id == "picture" {
+				c.Prompt.Prompt.Parts = []domain.PromptPart{{Type: domain.PartImage, FileID: "f"}}
+			}
+			commit(t, s, c)
+		}
+		for _, driver := range []struct {
+			replica store.ReplicaID
+			gets    domain.ExecutionID
+		}{{"old", "text"}, {"new", "picture"}} {
+			got, err := s.AcquireNow(t.Context(), driver.replica, []domain.ExecutionID{"picture", "text"})
+			if err != nil || len(got) != 1 || got[0].Execution.ID != driver.gets {
+				t.Errorf("%s drives %v, %v", driver.replica, got, err)
+			}
+		}
+	})
+}
