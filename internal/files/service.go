@@ -88,7 +88,7 @@ func readAll(from io.Reader, size int64) ([]byte, error) {
 		switch {
 		case int64(len(content)) > size:
 			return nil, tooLarge()
-		case err == io.EOF: //nolint:errorlint // readers return it as it is
+		case err == io.EOF:
 			return content, nil
 		case err != nil:
 			return nil, err
