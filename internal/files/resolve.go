@@ -12,8 +12,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// readWithin is how long the opening and reading of one path may take: a FIFO, or a folder over a network, must not hold the request.
-const readWithin = 30 * time.Second
+const (
+	// readWithin is how long all paths of a prompt may take, whatever their folder is. It is looked at with each path.
+	readWithin = 30 * time.Second
+	// readingAtOnce is how many requests read paths at once. Each may have a process.
+	readingAtOnce = 8
+)
 
 // For is whose prompt the parts are of.
 type For struct {
@@ -24,13 +28,16 @@ type For struct {
 }
 
 // Resolve returns the parts as they are kept: each file has an id and is known. What is wrong with a part is domain.CodeInvalid at its pointer: there is no such file, it
-// is not of its part's type, the policy would ask about reading the path or refuse it, or it is outside of what the execution sees.
+// is not of its part's type, the policy would ask about reading the path or refuse it, or it is outside of what the execution sees. If too many requests read paths,
+// it is domain.CodeOverloaded.
 func (s *Service) Resolve(ctx context.Context, whose For, parts []domain.PromptPart) ([]domain.PromptPart, error) {
+	reader := &reader{service: s, whose: whose}
+	defer reader.close()
 	resolved := make([]domain.PromptPart, 0, len(parts))
 	for i, part := range parts {
 		if part.IsFile() {
 			var err error
-			if part, err = s.resolve(ctx, whose, fmt.Sprintf("%s/%d", whose.Pointer, i), part); err != nil {
+			if part, err = reader.resolve(ctx, fmt.Sprintf("%s/%d", whose.Pointer, i), part); err != nil {
 				return nil, err
 			}
 		}
@@ -42,9 +49,27 @@ func (s *Service) Resolve(ctx context.Context, whose For, parts []domain.PromptP
 	return resolved, nil
 }
 
-func (s *Service) resolve(ctx context.Context, whose For, at string, part domain.PromptPart) (domain.PromptPart, error) {
+// reader finds the files of one prompt.
+type reader struct {
+	service *Service
+	whose   For
+	folder  Folder // nil: no path has been read
+	until   time.Time
+	leave   func()
+}
+
+func (r *reader) close() {
+	if r.folder != nil {
+		r.folder.Close()
+	}
+	if r.leave != nil {
+		r.leave()
+	}
+}
+
+func (r *reader) resolve(ctx context.Context, at string, part domain.PromptPart) (domain.PromptPart, error) {
 	if part.FileID != "" {
-		file, err := s.store.File(ctx, whose.Tenant, part.FileID)
+		file, err := r.service.store.File(ctx, r.whose.Tenant, part.FileID)
 		if domain.CodeOf(err) == domain.CodeNotFound {
 			return part, domain.Invalid(at+"/fileId", "There is no such file; one that no execution uses is removed after a day.").With(err)
 		}
@@ -53,14 +78,32 @@ func (s *Service) resolve(ctx context.Context, whose For, at string, part domain
 		}
 		return part.Stored(at, file)
 	}
-	if err := s.mayRead(ctx, whose, at+"/path", part.Path); err != nil {
+	if err := r.service.mayRead(ctx, r.whose, at+"/path", part.Path); err != nil {
 		return part, err
 	}
-	file, err := s.readPath(ctx, whose, at+"/path", part.Path)
+	file, err := r.readPath(ctx, at+"/path", part.Path)
 	if err != nil {
 		return part, err
 	}
 	return part.Stored(at, file)
+}
+
+// enter waits until the request may read paths.
+func (r *reader) enter(ctx context.Context) error {
+	if r.leave != nil {
+		return nil
+	}
+	patience := time.NewTimer(waitForRoom)
+	defer patience.Stop()
+	select {
+	case r.service.reading <- struct{}{}:
+		r.leave, r.until = func() { <-r.service.reading }, time.Now().Add(readWithin)
+		return nil
+	case <-patience.C:
+		return domain.Errorf(domain.CodeOverloaded, "Too many prompts read files at this moment; try again.")
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // mayRead asks the policy as if the execution's own agent called the tool read. Nobody can be asked before there is an execution, so what is not allowed is refused.
@@ -85,10 +128,13 @@ func (s *Service) mayRead(ctx context.Context, whose For, at, name string) error
 }
 
 // readPath stores the file as it is now.
-func (s *Service) readPath(ctx context.Context, whose For, at, name string) (domain.File, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, readWithin, domain.Invalid(at, "The file cannot be read within %d seconds.", int(readWithin.Seconds())))
+func (r *reader) readPath(ctx context.Context, at, name string) (domain.File, error) {
+	if err := r.enter(ctx); err != nil {
+		return domain.File{}, err
+	}
+	ctx, cancel := context.WithDeadlineCause(ctx, r.until, domain.Invalid(at, "The files of the prompt cannot be read within %d seconds.", int(readWithin.Seconds())))
 	defer cancel()
-	opened, err := s.workspace.OpenFile(ctx, whose.Request, name)
+	opened, err := r.open(ctx, name)
 	if err != nil {
 		return domain.File{}, unreadable(at, err)
 	}
@@ -102,7 +148,7 @@ func (s *Service) readPath(ctx context.Context, whose For, at, name string) (dom
 	case info.Size() > domain.MaxFileSize:
 		return domain.File{}, domain.Invalid(at, "A file has at most %d bytes; this one has %d.", domain.MaxFileSize, info.Size())
 	}
-	giveBack, err := s.room.take(ctx, whose.Tenant, info.Size())
+	giveBack, err := r.service.room.take(ctx, r.whose.Tenant, info.Size())
 	if err != nil {
 		return domain.File{}, err
 	}
@@ -111,11 +157,22 @@ func (s *Service) readPath(ctx context.Context, whose For, at, name string) (dom
 	if err != nil {
 		return domain.File{}, unreadable(at, err)
 	}
-	file, err := s.save(ctx, whose.Tenant, path.Base(name), content)
+	file, err := r.service.save(ctx, r.whose.Tenant, path.Base(name), content)
 	if code := domain.CodeOf(err); code == domain.CodeUnsupportedMedia || code == domain.CodePayloadTooLarge {
 		return file, domain.Invalid(at, "%s", domain.FailureOf(err).Message).With(err)
 	}
 	return file, err
+}
+
+func (r *reader) open(ctx context.Context, name string) (fs.File, error) {
+	if r.folder == nil {
+		folder, err := r.service.workspace.OpenFiles(ctx, r.whose.Request)
+		if err != nil {
+			return nil, err
+		}
+		r.folder = folder
+	}
+	return r.folder.Open(ctx, name)
 }
 
 // unreadable points at the path. Whatever the file system says, the request is to be changed.

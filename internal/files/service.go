@@ -27,9 +27,15 @@ type Policy interface {
 	Evaluate(ctx context.Context, evaluation approvals.Evaluation) (approvals.Judgement, domain.ToolCall, error)
 }
 
-// Workspace opens files as the file tools of an execution with the request see them. The environment is closed with the file.
+// Workspace opens the files that the file tools of an execution with the request see. In some environments that takes a process.
 type Workspace interface {
-	OpenFile(ctx context.Context, request domain.Request, path string) (fs.File, error)
+	OpenFiles(ctx context.Context, request domain.Request) (Folder, error)
+}
+
+// Folder opens files by their paths, until it is closed.
+type Folder interface {
+	Open(ctx context.Context, path string) (fs.File, error)
+	Close()
 }
 
 // Masker replaces the values of secrets in a text.
@@ -42,11 +48,12 @@ type Service struct {
 	workspace Workspace
 	masker    Masker
 	room      room
+	reading   chan struct{} // holds one for each request that reads paths
 }
 
 // NewService returns a service.
 func NewService(s Store, policy Policy, workspace Workspace, masker Masker) *Service {
-	return &Service{store: s, policy: policy, workspace: workspace, masker: masker}
+	return &Service{store: s, policy: policy, workspace: workspace, masker: masker, reading: make(chan struct{}, readingAtOnce)}
 }
 
 // Upload stores what a client sends. Size is what it says that it sends; negative: it does not say. A file that no execution uses is removed after a while.

@@ -269,3 +269,16 @@ func TestManyUploadsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestBrokenUploads: of a body that breaks off nothing is kept.
+func TestBrokenUploads(t *testing.T) {
+	h := newTestServer(t)
+	connection := h.dial()
+	_, err := fmt.Fprintf(connection, "POST /files HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: 1000\r\n\r\n%s", h.token, jpgBytes)
+	must(t, err)
+	must(t, connection.Close())
+	eventually(t, "the request to end", func() bool { return strings.Contains(h.logs.String(), `"route":"/files"`) })
+	if n, err := h.store.RemoveUploads(t.Context(), 0, 10); err != nil || n != 0 {
+		t.Errorf("%d files are kept, %v", n, err)
+	}
+}

@@ -171,3 +171,57 @@ func TestFilesThatAreGone(t *testing.T) {
 	_, _, err = w.manager.Prompt(context.Background(), tenant, id, domain.QueuedPrompt{Parts: []domain.PromptPart{gone}}, alice, nil)
 	wantCode(t, "a further prompt", err, domain.CodeInvalid)
 }
+
+// TestFilesGoAlongWithAContinuedTurn: an agent that may not have the picture of its prompt gets it again, and one that has it does not.
+func TestFilesGoAlongWithAContinuedTurn(t *testing.T) {
+	unheard := func(context.Context, *sessionstest.Turn) {}
+	heard := func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Host.Emit(ctx, domain.MessageDelta{MessageID: "m1", Text: "half"})
+	}
+	running := func(ctx context.Context, t *sessionstest.Turn) {
+		_ = t.Want("m1", sessionstest.Bash("c1", "ls"))
+		_ = t.Host.Emit(ctx, domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"})
+	}
+	for name, test := range map[string]struct {
+		begin func(ctx context.Context, t *sessionstest.Turn)
+		seen  domain.EventType
+		fresh bool
+		want  []domain.PartType
+	}{
+		"it may have heard nothing": {begin: unheard, seen: domain.TurnStartedType, want: []domain.PartType{domain.PartText, domain.PartImage}},
+		"it has heard":              {begin: heard, seen: domain.MessageDeltaType},
+		"in a fresh session":        {running, domain.ToolCallStartedType, true, []domain.PartType{domain.PartText, domain.PartImage, domain.PartText}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := storetest.SQLite(t)
+			w, _ := abroad(t, s, hung(test.begin))
+			photo := w.stored("photo.png", png)
+			id := w.start(outside, with(textPart("What is"), photo, textPart("this?")))
+			w.until(id, test.seen)
+			w.killed()
+			prompts := make(chan domain.Prompt, 1)
+			w, _ = abroad(t, s, func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+				prompts <- t.Prompt
+				return domain.StopEndTurn, nil
+			})
+			if test.fresh {
+				w.becomes(id, domain.StatusInterrupted, 1)
+				if _, err := w.manager.Resume(context.Background(), tenant, id, domain.ResumeFresh, alice); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.ended(id)
+			prompt := <-prompts
+			var got []domain.PartType
+			for _, part := range prompt.Parts {
+				got = append(got, part.Type)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("the parts of %q: %s", prompt.Text, diff)
+			}
+			if len(got) > 0 && domain.PartsText(prompt.Parts) != prompt.Text {
+				t.Errorf("the text is %q, and that of the parts is %q", prompt.Text, domain.PartsText(prompt.Parts))
+			}
+		})
+	}
+}
