@@ -70,7 +70,7 @@ func (t translator) assistant(message domain.Message, inTurn bool) openai.ChatCo
 				Arguments: string(state.Call(call.ID).Arguments(call.Arguments)),
 			},
 		}
-		if extra := t.vendor.extraOf(state.Call(call.ID), i == 0); extra != nil {
+		if extra := t.vendor.extraOf(state.Call(call.ID), inTurn && i == 0); extra != nil {
 			made.SetExtraFields(map[string]any{partExtraContent: extra})
 		}
 		translated.OfAssistant.ToolCalls = append(translated.OfAssistant.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{OfFunction: made})

@@ -94,12 +94,13 @@ func (v vendor) fieldsOf(state provider.State, calls, inTurn bool) map[string]an
 	return fields
 }
 
-// extraOf returns the extra content of a call, or nil. Of parallel calls only the first is signed.
-func (v vendor) extraOf(state provider.CallState, first bool) json.RawMessage {
+// extraOf returns the extra content of a call, or nil. Of parallel calls only the first is signed, and only signatures of the turn are checked, so
+// that no other call gets the placeholder, which makes the model worse: Google's own figures are in BerriAI/litellm #37541.
+func (v vendor) extraOf(state provider.CallState, checked bool) json.RawMessage {
 	if extra := provider.Find(state.Parts, partExtraContent); extra != nil {
 		return extra
 	}
-	if v.signs && first {
+	if v.signs && checked {
 		return placeholder
 	}
 	return nil

@@ -214,7 +214,7 @@ func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 			return wrong
 		}
 	}
-	inTurn = inTurn || m.Remembers
+	inTurn = inTurn || m.Remembers && own != nil
 	switch {
 	case own == nil && m.forgotten(message.Calls[0].Function.Arguments):
 		return "the call of an earlier answer has lost its id"
