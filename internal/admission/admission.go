@@ -28,6 +28,8 @@ type Models interface {
 	Names() []string
 	Default() string         // empty: none
 	Priced(name string) bool // the cost of a request is known
+	// CheckParts is domain.CodeInvalid for a picture or file that one of the source's models is not sent. The pointers begin with pointer.
+	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
 }
 
 // Agents is the registry of external agents, and of the MCP servers that they may be given.

@@ -67,5 +67,9 @@ func (a *Admission) partsOf(ctx context.Context, whose files.For, parts []domain
 			return nil, err
 		}
 	}
-	return a.config.Files.Resolve(ctx, whose, parts)
+	resolved, err := a.config.Files.Resolve(ctx, whose, parts)
+	if err == nil && whose.Request.Source.Type == domain.SourceInternal {
+		err = a.config.Models.CheckParts(whose.Request.Source, whose.Pointer, resolved) // by what was found in the bytes
+	}
+	return resolved, err
 }

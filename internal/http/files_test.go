@@ -174,6 +174,7 @@ func TestPartsThatAreNotTaken(t *testing.T) {
 		"a question first":         {path("photo.jpg"), `,"capabilities":{"read":"ask"}`, "/prompt/0/path", "asks a person"},
 		"a denied capability":      {path("photo.jpg"), `,"capabilities":{"read":"deny"}`, "/prompt/0/path", "does not let"},
 		"a rule that denies":       {path("photo.jpg"), `,"policy":{"rules":[{"effect":"deny","matcher":{"path":"ROOT/photo.jpg"}}]}`, "/prompt/0/path", "does not let"},
+		"a model that takes none":  {image(photo), `,"source":{"type":"internal","model":"dear"}`, "/prompt", "dear"},
 		"an external agent":        {image(photo), `,"source":{"type":"acp","command":"mock"}`, "/prompt", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,10 @@ var _ domain.Agent = (*agent)(nil)
 
 // Prompt implements [domain.Agent].
 func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
+	var err error
+	if prompt.History, err = withTextFiles(ctx, host, prompt.History); err != nil {
+		return "", err
+	}
 	t := a.begin(host, prompt)
 	said := a.conversation.takeBack()
 	if a.conversation.answered() {

@@ -47,6 +47,14 @@ func (Agents) Environment(name string) string {
 	return ""
 }
 
+// CheckParts implements [admission.Models]: all but "dear" take everything.
+func (m Models) CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error {
+	if source.Model == "dear" && len(domain.FileParts(parts)) > 0 {
+		return domain.Invalid(pointer, "The model dear takes no files.")
+	}
+	return nil
+}
+
 // CheckParts implements [admission.Agents]: the agents take no pictures and files.
 func (Agents) CheckParts(_ domain.Source, pointer string, parts []domain.PromptPart) error {
 	if len(domain.FileParts(parts)) > 0 {

@@ -36,6 +36,9 @@ type Provider struct {
 	// of a token of input, for models that have no prices of their own for it. 0 = nobody knows.
 	CacheRead, CacheWrite float64
 
+	// Media are the media types of pictures and files that it sends to its models, beside text files, which are text by then. A prompt with another is refused.
+	Media []string
+
 	// Open returns the client of one model. It connects to nothing.
 	Open func(Model, Setup) Client
 }

@@ -1,0 +1,73 @@
+package llm_test
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm"
+	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
+)
+
+// TestTextFilesAreText: the model reads a text file at its place in the prompt, in each turn.
+func TestTextFilesAreText(t *testing.T) {
+	v := &vendor{replies: []reply{saysOnly("Full."), saysOnly("Still.")}}
+	host := &hosttest.Host{}
+	disks := host.Store("disks.csv", domain.MediaCSV, []byte("host,used\ndb1,91%\n"))
+	file, err := domain.PromptPart{Type: domain.PartFile}.Stored("", disks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := []domain.PromptPart{{Type: domain.PartText, Text: "Which of"}, file, {Type: domain.PartText, Text: "fills up?"}}
+	history := []domain.Message{{Role: domain.RoleUser, Text: domain.PartsText(parts), Parts: parts}}
+	synctest.Test(t, func(t *testing.T) {
+		agent := open(t, config(v), execution())
+		if _, err := agent.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil {
+			t.Fatal(err)
+		}
+		more := append(history[:1:1], domain.Message{Role: domain.RoleAssistant, Text: "Full."}, domain.Message{Role: domain.RoleUser, Text: "And now?"})
+		if _, err := agent.Prompt(t.Context(), host, domain.Prompt{Turn: 2, History: more}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	for n, request := range v.requests() {
+		want(t, "what the model is asked", request.body.Messages[1].Content, "Which of\n\nThe file \"disks.csv\":\n\nhost,used\ndb1,91%\n\n\nfills up?")
+		want(t, "messages", len(request.body.Messages), []int{2, 4}[n])
+	}
+	want(t, "requests", len(v.requests()), 2)
+	want(t, "the parts of the caller", len(history[0].Parts), 3)
+}
+
+// TestAFileThatIsGone: the model is not asked about a file that cannot be read.
+func TestAFileThatIsGone(t *testing.T) {
+	v := &vendor{}
+	gone := []domain.PromptPart{{Type: domain.PartFile, FileID: "file_gone", MediaType: domain.MediaPlain}}
+	_, err := open(t, config(v), execution()).Prompt(t.Context(), &hosttest.Host{}, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Parts: gone}}})
+	if domain.CodeOf(err) != domain.CodeNotFound || len(v.requests()) > 0 {
+		t.Errorf("%v after %d requests", err, len(v.requests()))
+	}
+}
+
+// TestFilesThatAModelIsNotSent: nothing is left out in silence, also for a fallback.
+func TestFilesThatAModelIsNotSent(t *testing.T) {
+	c := config(&vendor{})
+	c.Default = "test"
+	c.Models["demo"] = llm.Model{Provider: "demo"}
+	registry, err := llm.NewRegistry(c, tools.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := domain.PromptPart{Type: domain.PartFile, MediaType: domain.MediaCSV}
+	photo := domain.PromptPart{Type: domain.PartImage, MediaType: domain.MediaJPEG}
+	if err := registry.CheckParts(domain.Source{Model: "demo"}, "/prompt", []domain.PromptPart{text}); err != nil {
+		t.Error("a text file: ", err)
+	}
+	for _, source := range []domain.Source{{Model: "demo"}, {Model: "test", Fallbacks: []string{"demo"}}} {
+		err := registry.CheckParts(source, "/prompt", []domain.PromptPart{text, photo})
+		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), "image/jpeg") {
+			t.Errorf("a picture for %+v: %v", source, err)
+		}
+	}
+}
