@@ -23,6 +23,7 @@ type agent struct {
 	models       lineup
 	account      account
 	conversation conversation
+	schemaless   map[string]bool // models that have refused the outputSchema
 }
 
 // Introduction implements [domain.Agent]. The model stands in the execution's source.

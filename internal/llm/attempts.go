@@ -19,7 +19,7 @@ import (
 func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
 	asked := t.agent.models.asked()
 	question := provider.Request{System: t.system, Messages: t.agent.conversation.view(), Tools: t.agent.tools.definitions,
-		CacheKey: string(t.agent.execution.ID)}
+		Schema: t.schema(), CacheKey: string(t.agent.execution.ID)}
 	repeated, err := t.retries(ctx)
 	if err != nil {
 		return provider.Answer{}, nil, err

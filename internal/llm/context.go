@@ -23,6 +23,9 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 		return provider.Answer{}, nil, err
 	}
 	got, said, err := t.attempts(ctx)
+	if t.refuseSchema(ctx, err) {
+		got, said, err = t.attempts(ctx)
+	}
 	if got, said, err = t.withoutState(ctx, got, said, err); err == nil {
 		return got, said, nil
 	}

@@ -21,6 +21,7 @@ var Provider = provider.Provider{
 	Address:   "https://api.anthropic.com/v1",
 	Check:     check,
 	Reserved:  maxOutput,
+	Schema:    schemaRules,
 	CacheRead: 0.1, CacheWrite: 1.25,
 	Open: func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
 }

@@ -28,6 +28,9 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		Messages:  m.conversation(request.Messages),
 		Thinking:  m.thinkingMode(request.Messages),
 	}
+	if request.Schema != nil {
+		question.OutputConfig = &outputConfig{Format: &format{Type: "json_schema", Schema: request.Schema}}
+	}
 	for _, definition := range request.Tools {
 		question.Tools = append(question.Tools, tool{definition.Name, definition.Description, definition.Schema})
 	}

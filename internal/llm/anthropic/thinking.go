@@ -133,6 +133,11 @@ var claudes = regexp.MustCompile(`claude-[a-z]+(?:-(\d{1,2})(?:[-.](\d{1,2}))?)?
 // decidesItself tells whether the model thinks as it sees fit. Claude 4.6 was the first that does, and the models after
 // it refuse a budget. A name that says nothing of Claude is some gateway's, and takes what was there first.
 func decidesItself(model string) bool {
+	return sinceClaude4(model, 6)
+}
+
+// sinceClaude4 tells whether a model is Claude 4 with this minor version, or newer.
+func sinceClaude4(model string, minor int) bool {
 	version := claudes.FindStringSubmatch(strings.ToLower(model))
 	if version == nil {
 		return false
@@ -140,7 +145,7 @@ func decidesItself(model string) bool {
 	if version[1] == "" {
 		return true
 	}
-	major, _ := strconv.Atoi(version[1])
-	minor, _ := strconv.Atoi(version[2])
-	return major > 4 || (major == 4 && minor >= 6)
+	its, _ := strconv.Atoi(version[1])
+	itsMinor, _ := strconv.Atoi(version[2])
+	return its > 4 || (its == 4 && itsMinor >= minor)
 }

@@ -14,6 +14,19 @@ type body struct {
 	Messages  []message `json:"messages"`
 	Thinking  *thinking `json:"thinking,omitempty"`
 	Tools     []tool    `json:"tools,omitempty"`
+
+	OutputConfig *outputConfig `json:"output_config,omitempty"`
+}
+
+// outputConfig is how the model answers.
+type outputConfig struct {
+	Format *format `json:"format,omitempty"`
+}
+
+// format holds the text of an answer to a schema.
+type format struct {
+	Type   string          `json:"type"`
+	Schema json.RawMessage `json:"schema"`
 }
 
 // message is what one side says in its turn.

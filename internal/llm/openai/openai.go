@@ -33,7 +33,10 @@ var Provider = provider.Provider{
 	Name:    Name,
 	Address: "https://api.openai.com/v1",
 	Check:   provider.NoOutputTokens,
-	Open:    func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Schema: func(model provider.Model, withTools bool) *provider.SchemaRules {
+		return vendorOf(model).schema(model, withTools)
+	},
+	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
 }
 
 // client asks one model.

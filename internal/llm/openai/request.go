@@ -20,6 +20,9 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 	if !c.vendor.noUsageOption {
 		params.StreamOptions = openai.ChatCompletionStreamOptionsParam{IncludeUsage: param.NewOpt(true)}
 	}
+	if request.Schema != nil {
+		params.ResponseFormat = formatOf(request.Schema)
+	}
 	t := translator{maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages, c.vendor.wireID)}
 	spoke := -1 // where the user last did
 	for i, message := range request.Messages {

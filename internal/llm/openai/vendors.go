@@ -19,6 +19,11 @@ import (
 //   - GLM: https://docs.z.ai/guides/capabilities/thinking-mode
 //   - Mistral: https://docs.mistral.ai/capabilities/reasoning/; that its ids of calls have nine letters and digits, and another one is answered with 400
 //     (code 3280), was seen by others (editor-code-assistant/eca #233, langchain-ai/langchain #24668)
+//   - schemas: https://platform.openai.com/docs/guides/structured-outputs, https://ai.google.dev/gemini-api/docs/structured-output (with tools only
+//     since Gemini 3), https://docs.mistral.ai/capabilities/structured_output/custom, https://openrouter.ai/docs/guides/features/structured-outputs,
+//     https://docs.ollama.com/capabilities/structured-outputs, https://docs.vllm.ai/en/latest/features/structured_outputs.html,
+//     https://lmstudio.ai/docs/developer/openai-compat/structured-output; DeepSeek, Kimi and GLM have the format json_object alone; Groq
+//     does not stream answers with a schema: https://console.groq.com/docs/structured-outputs
 //   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 type vendor struct {
 	name    string // as a provider of its own; see [Presets]
@@ -35,6 +40,8 @@ type vendor struct {
 	shortIDs bool
 	// noUsageOption tells that the vendor refuses stream_options; it reports the usage without being asked.
 	noUsageOption bool
+	// schemas is when the vendor holds an answer to a schema.
+	schemas schemaSupport
 }
 
 // thoughtReplay is which thoughts of earlier answers go back to the model that had them, in the field that they came in.
@@ -49,8 +56,9 @@ const (
 
 // The vendors with a name of their own. What is not here is asked by the provider [Name] with an address.
 var vendors = []vendor{
+	{hosts: []string{"api.openai.com"}, schemas: schemaAlways},
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
-		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true},
+		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
 		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new("")},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
@@ -58,13 +66,13 @@ var vendors = []vendor{
 	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
 		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll},
 	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
-		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, noUsageOption: true},
+		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, noUsageOption: true, schemas: schemaAlone},
 	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}},
-	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll},
-	{name: "ollama", address: "http://127.0.0.1:11434/v1"},
-	{name: "vllm", address: "http://127.0.0.1:8000/v1"},
-	{name: "lmstudio", address: "http://127.0.0.1:1234/v1"},
-	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY"}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
+	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, schemas: schemaAlone},
+	{name: "ollama", address: "http://127.0.0.1:11434/v1", schemas: schemaAlone},
+	{name: "vllm", address: "http://127.0.0.1:8000/v1", schemas: schemaAlone},
+	{name: "lmstudio", address: "http://127.0.0.1:1234/v1", schemas: schemaAlone},
+	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY", schemas: schemaAlways}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
 }
 
 // wireID makes one of our ids one that the vendor takes.
@@ -80,6 +88,9 @@ func (v vendor) wireID(id string) string {
 func Presets() []provider.Provider {
 	var presets []provider.Provider
 	for _, v := range vendors {
+		if v.name == "" {
+			continue
+		}
 		preset := Provider
 		preset.Name, preset.Address, preset.KeyEnv, preset.NeedsAddress = v.name, v.address, v.keyEnv, v.address == ""
 		presets = append(presets, preset)
@@ -94,7 +105,7 @@ func vendorOf(model provider.Model) vendor {
 		return vendor{}
 	}
 	for _, v := range vendors {
-		if v.name == model.Provider {
+		if v.name != "" && v.name == model.Provider {
 			return v
 		}
 		for _, host := range v.hosts {

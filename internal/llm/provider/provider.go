@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"time"
 
@@ -31,6 +32,10 @@ type Provider struct {
 
 	// Reserved is how many tokens of its window the model keeps free for its answer: a request with more is refused. nil = none.
 	Reserved func(Model) int
+
+	// Schema returns the rules for a schema that the model holds its answers to, in a request with tools or without; nil = it cannot, or
+	// nobody knows. A nil function is the same.
+	Schema func(m Model, withTools bool) *SchemaRules
 
 	// CacheRead and CacheWrite are what a token costs that the vendor reads from its cache or writes to it, in parts of the price
 	// of a token of input, for models that have no prices of their own for it. 0 = nobody knows.
@@ -112,7 +117,8 @@ type Request struct {
 	System   string
 	Messages []domain.Message
 	Tools    []tools.Definition
-	CacheKey string // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
+	Schema   json.RawMessage // of the answer, as [SchemaRules.Strict] writes it for this model; nil = none
+	CacheKey string          // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
 }
 
 // Sink takes what the model says. When it fails, nobody listens any more.

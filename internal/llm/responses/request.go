@@ -18,6 +18,9 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 		Model: c.model, Stream: true, Include: []string{encrypted},
 		Instructions: request.System, CacheKey: request.CacheKey, Input: []json.RawMessage{},
 	}
+	if request.Schema != nil {
+		question.Text = &text{Format: format{Type: "json_schema", Name: "answer", Strict: true, Schema: request.Schema}}
+	}
 	ids := provider.WireIDs(c.maker, request.Messages, provider.Word)
 	for _, said := range request.Messages {
 		question.Input = append(question.Input, c.items(said, ids)...)

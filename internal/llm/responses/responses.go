@@ -25,7 +25,10 @@ var Provider = provider.Provider{
 	Name:    Name,
 	Address: "https://api.openai.com/v1",
 	Check:   provider.NoOutputTokens,
-	Open:    func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Schema: func(provider.Model, bool) *provider.SchemaRules {
+		return &provider.SchemaRules{AllRequired: true, Recursive: true}
+	},
+	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
 }
 
 // client asks one model.

@@ -12,6 +12,7 @@ type body struct {
 	Input        []json.RawMessage `json:"input"`
 	Tools        []tool            `json:"tools,omitempty"`
 	CacheKey     string            `json:"prompt_cache_key,omitempty"`
+	Text         *text             `json:"text,omitempty"`
 }
 
 // encrypted has the vendor send what its model reasoned, for the model alone to read.
@@ -45,4 +46,16 @@ type tool struct {
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parameters"`
 	Strict      bool            `json:"strict"`
+}
+
+// text holds the text of an answer to a schema: https://platform.openai.com/docs/guides/structured-outputs
+type text struct {
+	Format format `json:"format"`
+}
+
+type format struct {
+	Type   string          `json:"type"`
+	Name   string          `json:"name"`
+	Strict bool            `json:"strict"`
+	Schema json.RawMessage `json:"schema"`
 }
