@@ -57,17 +57,20 @@ test("an approval is found in the inbox, decided once, and the execution goes on
   assert.deepEqual([page.items.map((event) => event.seq), page.nextCursor], [[2, 3], "3"]);
 });
 
-test("pictures and files go into prompts, and come back byte for byte", async () => {
+test("files go into prompts, and come back byte for byte", async () => {
   const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0xff]);
   const photo = await client.upload(bytes, { name: "gauge.png" });
   assert.deepEqual([photo.name, photo.mediaType, photo.size], ["gauge.png", "image/png", 10]);
   const text = await client.upload(new Blob(["a,b\n"]), { name: "a.csv" });
+  const unseen = await refused(client.createExecution({ source, prompt: [{ type: "image", fileId: photo.id }] }));
+  assert.equal(unseen.errors[0]?.pointer, "/prompt/0"); // the model of the demo is sent no pictures
   const { id, parts, prompt } = await client.createExecution({
-    source, prompt: [{ type: "text", text: "Look." }, { type: "image", fileId: photo.id }, { type: "file", fileId: text.id }], capabilities: { execute: "deny" },
+    source, prompt: [{ type: "text", text: "Look." }, { type: "file", fileId: text.id, name: "b.csv" }], capabilities: { execute: "deny" },
   });
-  assert.deepEqual([prompt, parts?.length], ["Look.", 3]);
-  assert.deepEqual(new Uint8Array(await (await client.file(id, photo.id)).arrayBuffer()), bytes);
-  assert.equal(await (await client.file(id, text.id)).text(), "a,b\n");
+  assert.deepEqual([prompt, parts?.length], ["Look.", 2]);
+  const read = await client.file(id, text.id);
+  assert.deepEqual([await read.text(), read.type.replace(" ", "")], ["a,b\n", "text/csv;charset=utf-8"]);
+  assert.equal((await refused(client.file(id, photo.id))).status, 404);
   assert.equal((await refused(client.file(id, "file_none"))).status, 404);
   assert.equal((await refused(client.upload(new Blob(["<svg/>"])))).code, "unsupportedMedia");
 });
