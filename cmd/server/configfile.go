@@ -67,6 +67,7 @@ type model struct {
 	BaseURL       string `yaml:"baseUrl"`
 	APIKeyEnv     string `yaml:"apiKeyEnv"`
 	ContextWindow int    `yaml:"contextWindow"`
+	Compaction    string `yaml:"compaction"`
 
 	MaxOutputTokens     int      `yaml:"maxOutputTokens"`
 	ThinkingTokens      int      `yaml:"thinkingTokens"`

@@ -21,7 +21,7 @@ func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker) (*
 	}
 	for name, m := range f.Models.Models {
 		entry := llm.Model{
-			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow,
+			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow, Compaction: m.Compaction,
 			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, InputCostPer1m: m.InputCostPer1m,
 			OutputCostPer1m: m.OutputCostPer1m, CacheReadCostPer1m: m.CacheReadCostPer1m, CacheWriteCostPer1m: m.CacheWriteCostPer1m,
 		}

@@ -55,6 +55,7 @@ const (
 	ModelRetryingType      EventType = "model.retrying"
 	ModelSwitchedType      EventType = "model.switched"
 	ContextCompactedType   EventType = "context.compacted"
+	ContextSummaryFailType EventType = "context.summaryFailed"
 	ModelStateDroppedType  EventType = "model.stateDropped"
 	BudgetWarnedType       EventType = "budget.warned"
 	BlocksGeneratedType    EventType = "blocks.generated"
@@ -442,6 +443,21 @@ type (
 		// shorter. Where there is a ResultBytes, the results of its round alone lost their middle, down to so many bytes each.
 		Through     string `json:"through,omitempty"`
 		ResultBytes int    `json:"resultBytes,omitempty"`
+
+		// Summary stands for the first so many messages of people and answers of the model, with the results of their calls. The model
+		// wrote it; Usage is what that took.
+		Summary  string `json:"summary,omitempty"`
+		Messages int    `json:"messages,omitempty"`
+		Model    string `json:"model,omitempty"`
+		Usage    *Usage `json:"usage,omitempty"`
+	}
+
+	// ContextSummaryFailed reports that the model could not summarize the conversation near its limit. Old tool results are cut instead.
+	ContextSummaryFailed struct {
+		Turn    int    `json:"turn"`
+		Model   string `json:"model"`
+		Code    Code   `json:"code"`
+		Message string `json:"message"`
 	}
 
 	// BudgetWarned reports that four fifths of a bound of the budget are used up, or of the length that the server gives a log.
@@ -514,6 +530,7 @@ func (UsageUpdated) EventType() EventType          { return UsageUpdatedType }
 func (ModelRetrying) EventType() EventType         { return ModelRetryingType }
 func (ModelSwitched) EventType() EventType         { return ModelSwitchedType }
 func (ContextCompacted) EventType() EventType      { return ContextCompactedType }
+func (ContextSummaryFailed) EventType() EventType  { return ContextSummaryFailType }
 func (ModelStateDropped) EventType() EventType     { return ModelStateDroppedType }
 func (BudgetWarned) EventType() EventType          { return BudgetWarnedType }
 func (BlocksGenerated) EventType() EventType       { return BlocksGeneratedType }
@@ -555,7 +572,7 @@ var (
 		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated], of[CommandsUpdated],
 		of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
 		of[ToolCallRequested], of[ToolCallUpdated], of[ToolCallReported], of[ToolCallCompleted], of[PlanUpdated], of[UsageUpdated],
-		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted],
+		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted], of[ContextSummaryFailed],
 	)
 )
 

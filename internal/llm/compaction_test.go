@@ -24,23 +24,22 @@ import (
 // fickle is a mock that calls some of its requests too long.
 type fickle struct {
 	*providertest.Mock
-	full  func() bool
-	found int // too long
+	full func() bool
 }
 
-// RoundTrip implements http.RoundTripper. What is too long is judged all the same: it is refused for another reason if it is wrong.
+// RoundTrip implements http.RoundTripper. A summary is written as it is asked for, or not. What is too long is judged all the same: it is refused for another reason if it is wrong.
 func (f *fickle) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !f.full() {
-		return f.Mock.RoundTrip(request)
-	}
 	body, err := io.ReadAll(request.Body)
 	if err != nil {
 		return nil, err
 	}
-	f.found++
-	if refusal := f.Judge(body); refusal != "" {
-		request.Body = io.NopCloser(bytes.NewReader(body))
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	refusal, full := f.Judge(body), f.full()
+	switch {
+	case refusal != "", !full && !bytes.Contains(body, []byte("/conversation")):
 		return f.Mock.RoundTrip(request)
+	case !full:
+		return providertest.Stream(f.Dialect.Write(&providertest.MockAnswer{Text: "What was said before."}))(request)
 	}
 	return answers(http.StatusBadRequest, nil, tooLong)(request)
 }
@@ -58,7 +57,7 @@ func TestWhatIsLeftIsValid(t *testing.T) {
 				}
 			}
 			t.Logf("compactions: %v", cut)
-			if cut["nearLimit"] == 0 || cut["overflow"] == 0 {
+			if cut["nearLimit"] == 0 || cut["overflow"] == 0 || cut["summary"] == 0 {
 				t.Errorf("this proves little: %v", cut)
 			}
 		})
@@ -84,7 +83,7 @@ func (d *dice) oneIn(n int) bool { return d.up(n-1) == 0 }
 func converse(t *testing.T, d *dice, dialect providertest.MockDialect, provider string, thinking int, cut map[string]int) {
 	t.Helper()
 	vendor := &fickle{Mock: &providertest.Mock{Dialect: dialect, Model: "m-a"}, full: func() bool { return d.oneIn(8) }}
-	model := llm.Model{Provider: provider, Model: "m-a", BaseURL: "http://a.test/v1", APIKey: "k", ThinkingTokens: thinking,
+	model := llm.Model{Provider: provider, Model: "m-a", BaseURL: "http://a.test/v1", APIKey: "k", ThinkingTokens: thinking, Compaction: []string{"cut", "summary"}[d.up(1)],
 		ContextWindow: []int{0, 6_000, 7_000, 10_000}[d.up(3)]}
 	config := llm.Config{Retry: -1, Transport: vendor, Logger: slog.New(slog.DiscardHandler), Models: map[string]llm.Model{"a": model}}
 	errKilled := errors.New("killed")
@@ -129,6 +128,9 @@ func converse(t *testing.T, d *dice, dialect providertest.MockDialect, provider 
 	}
 	for _, done := range hosttest.Of[domain.ContextCompacted](host) {
 		cut[done.Reason]++
+		if done.Summary != "" {
+			cut["summary"]++
+		}
 	}
 	if refusals := vendor.Refusals(); len(refusals) > 0 {
 		t.Fatalf("refused: %s", strings.Join(refusals, "; "))

@@ -76,6 +76,9 @@ func checked(m Model) (Model, provider.Provider, error) {
 		return m, of, domain.Invalid("/models", "a model has no name")
 	case m.ContextWindow < 0:
 		return m, of, domain.Invalid(m.Pointer("contextWindow"), "the context window of model %q is negative", m.Name)
+	case m.Compaction != "" && m.Compaction != provider.CompactionCut && m.Compaction != provider.CompactionSummary:
+		return m, of, domain.Invalid(m.Pointer("compaction"), "the compaction of model %q is %q; there are: %s, %s",
+			m.Name, m.Compaction, provider.CompactionCut, provider.CompactionSummary)
 	case !known:
 		var names []string
 		for _, p := range providers {

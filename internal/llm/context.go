@@ -30,6 +30,16 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 		return got, said, nil
 	}
 	var tried []string
+	if domain.CodeOf(err) == domain.CodeContextOverflow {
+		done, failed := t.summarize(ctx, reasonOverflow, t.agent.models.asked().fullAt())
+		if failed != nil {
+			return provider.Answer{}, nil, failed
+		}
+		if done {
+			tried = append(tried, "with a summary")
+			got, said, err = t.attempts(ctx)
+		}
+	}
 	for _, remedy := range []struct {
 		apply func() domain.ContextCompacted
 		name  string
@@ -71,6 +81,9 @@ func (t *turn) makeRoom(ctx context.Context) error {
 	conversation.asked = t.agent.models.asked().model.Name
 	if limit == 0 || conversation.estimate(conversation.view()) <= limit {
 		return nil
+	}
+	if _, err := t.summarize(ctx, reasonNearLimit, limit); err != nil || conversation.estimate(conversation.view()) <= limit {
+		return err
 	}
 	done := conversation.shorten(reasonNearLimit, limit*roomy/100)
 	if done.Results == 0 {

@@ -97,14 +97,18 @@ func (c *conversation) unsettled() (calls []domain.ToolCall) {
 	return calls
 }
 
+// whole is the conversation in good order, with all that was said.
+func (c *conversation) whole() []domain.Message {
+	if c.generates {
+		return withoutAsides(orderly(c.history))
+	}
+	return orderly(c.history)
+}
+
 // view is the conversation as the model is sent it. It is made anew from the history each time, so cutting twice is
 // cutting once.
 func (c *conversation) view() []domain.Message {
-	history := orderly(c.history)
-	if c.generates {
-		history = withoutAsides(history)
-	}
-	view := c.mask.messages(history)
+	view := c.mask.messages(summarized(c.whole(), c.summary()))
 	for i := range view {
 		if len(c.refused) > 0 && c.refused[digestOf(view[i].State)] {
 			view[i].State = nil
@@ -132,7 +136,11 @@ func (c *conversation) view() []domain.Message {
 // estimate is how many tokens the next request will have: what the provider of the model counted last, and a guess at what came since.
 func (c *conversation) estimate(view []domain.Message) int64 {
 	total := c.fixed
-	if at := lastIndex(view, func(m domain.Message) bool { return m.Counted != nil && m.Counted.Model == c.asked }); at >= 0 {
+	summarized := c.summarizedBy()
+	counts := func(m domain.Message) bool {
+		return m.Counted != nil && m.Counted.Model == c.asked && m.Counted.Compactions >= summarized
+	}
+	if at := lastIndex(view, counts); at >= 0 {
 		total = view[at].Counted.Tokens
 		for _, message := range view[:at] { // what was cut since
 			if cut := c.shortened[message.ToolCallID]; cut.by > view[at].Counted.Compactions {

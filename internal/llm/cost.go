@@ -53,6 +53,17 @@ func (a *account) countBroken(of *candidate, used domain.Usage) []domain.Payload
 	return []domain.Payload{a.charge(of, used)}
 }
 
+// countAside adds the usage of an answer that is no part of the conversation, such as a summary. It says nothing of the context. One that is
+// whole and has no figures takes the cost of the sum away.
+func (a *account) countAside(of *candidate, used domain.Usage, whole bool) []domain.Payload {
+	if used == (domain.Usage{}) && (!whole || a.total.usage.Cost == nil) {
+		return nil
+	}
+	used = of.completed(used)
+	used.ContextUsed = nil
+	return []domain.Payload{a.charge(of, used)}
+}
+
 func (a *account) charge(of *candidate, used domain.Usage) domain.UsageUpdated {
 	a.total.add(used)
 	told := domain.UsageUpdated{Usage: a.total.usage, Request: &used, Model: of.model.Name}

@@ -18,7 +18,8 @@
 //
 // What a model reads is made anew for each request: the system prompt in its layers (safety, which nothing replaces;
 // persona; the rules of the execution's kind, which nothing replaces either; working directory; instructions; the schema of the
-// answer; the notes of earlier executions), the tools that the execution has, and the conversation. Near the model's limit, old tool results are cut to a line each; see conversation.go. A model that fails for
+// answer; the notes of earlier executions), the tools that the execution has, and the conversation. Near the model's limit, old tool results are
+// cut to a line each, see conversation.go, or the model summarizes what is older, see summary.go. A model that fails for
 // good makes room for the next one of the request, for as long as the agent is open; see fallback.go.
 //
 // What an execution is for, its kind, decides over prompt and tools; see kind.go and toolset.go. One that generates blocks ends its

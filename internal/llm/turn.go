@@ -16,6 +16,8 @@ type turn struct {
 
 	edits  bool // blocks were handed in before this turn
 	nudged bool // the model was asked once more to hand in blocks
+
+	unsummarized bool // the model has failed at a summary
 }
 
 // begin begins a turn, or goes on with one that was cut off.

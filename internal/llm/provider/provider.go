@@ -57,6 +57,7 @@ type Model struct {
 	APIKey        string // may be empty: local servers need none
 	APIKeyEnv     string // the variable that APIKey was read from, for messages; empty = no key is wanted
 	ContextWindow int    // tokens; 0 = unknown
+	Compaction    string // how room is made near the window's end: [CompactionCut] or [CompactionSummary]; empty = the first
 
 	// Anthropic wants to be told how long an answer may become; the others have limits of their own.
 	MaxOutputTokens int // of one answer, thinking included; 0 = the thinking, and what the provider takes for usual
@@ -69,6 +70,12 @@ type Model struct {
 	CacheReadCostPer1m  *float64
 	CacheWriteCostPer1m *float64
 }
+
+// The kinds of compaction.
+const (
+	CompactionCut     = "cut"     // old tool results are cut
+	CompactionSummary = "summary" // the model writes a summary of what is older
+)
 
 // Pointer is the place of a field of the entry in the configuration; an empty field is the entry itself.
 func (m Model) Pointer(field string) string {
