@@ -71,6 +71,7 @@ export class Conversation {
     "approval.requested"(data) { this.#calls.askedAbout(data, this.#turn); },
     "approval.resolved"(data) { this.#calls.answered(data, this.#turn); },
     "blocks.generated"(data) { this.#generated(data); },
+    "context.compacted"(data) { this.#summarized(data); },
     "blocks.accepted"(data) { this.#accepted(data); },
     "execution.completed"() { this.#decide("cancelled"); },
     "execution.failed"() { this.#decide("cancelled"); },
@@ -136,6 +137,13 @@ export class Conversation {
       state: "submitted",
     };
     this.#blocks = this.#rows.add({ id: `blocks:${generation}`, kind: "blocks", turn: data.turn, status: "open", blocks });
+  }
+
+  #summarized({ turn, summary, messages, model }) {
+    if (!summary) return;
+    const { beginning, cut } = bounded(summary, textBytes);
+    this.#rows.add({ id: `summary:${this.lastSeq + 1}`, kind: "summary", turn, status: "complete",
+      summary: { text: beginning, truncated: cut || undefined, messages, model } });
   }
 
   #accepted({ generation, by }) {

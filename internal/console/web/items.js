@@ -31,7 +31,7 @@ export function estimateOf(row) {
   return row.kind === "message" ? 60 + 24 * Math.ceil(text.length / 90) : row.kind === "tool" ? 120 : 48;
 }
 
-const kinds = { message: messageView, reasoning: reasoningView, tool: toolView, diff: diffItemView, blocks: blocksView, notice: noticeView };
+const kinds = { message: messageView, reasoning: reasoningView, tool: toolView, diff: diffItemView, blocks: blocksView, summary: summaryView, notice: noticeView };
 
 /** A text that streams into an element. */
 class Stream {
@@ -128,6 +128,16 @@ function blocksView(row, { opened }) {
   update(row);
   return { element: article("blocks", h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, `Blocks ${generation}`), badge, who),
     time(row)), remembered(row.id, opened, title, body)), update };
+}
+
+/** The model wrote it for itself, from what it was told: it is shown letter by letter. */
+function summaryView(row, { opened }) {
+  const { text, truncated, messages, model } = row.summary;
+  const note = cutNote(truncated === true);
+  note.hidden = truncated !== true;
+  const title = h("summary", {}, `The model summarized ${plural(messages, "message")}, and goes on from that`);
+  return { element: article("reasoning", h("div", { class: "row spread" }, h("span", { class: "small muted" }, reveal(model)), time(row)),
+    remembered(row.id, opened, title, wholeText(text, { className: "said" }), note)), update() {} };
 }
 
 function noticeView(row) {

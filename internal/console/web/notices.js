@@ -43,9 +43,9 @@ const notices = {
     warn(`The model failed, attempt ${attempt}; asked again after ${duration(delayMs)}${at && delayMs >= 60_000 ? `, ${moment(at)}` : ""}.`, `${code}: ${message}`),
   "model.switched": ({ from, to, code, message }) => warn(`The model ${from} was given up; ${to} is asked from here on.`, `${code}: ${message}`),
   "model.stateDropped": ({ model }) => info(`The model ${model} goes on without its earlier reasoning.`),
-  "context.compacted": ({ results, before, after, summary, messages }) =>
-    summary ? info(`The model summarized ${plural(messages, "message")} and goes on from that: about ${amount(before)} tokens are now ${amount(after)}.`, summary) :
-    info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
+  "context.compacted": ({ results, before, after, summary }) =>
+    summary ? undefined : // an item
+      info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "context.summaryFailed": ({ model, code, message }) => warn(`The model ${model} could not summarize the conversation; old tool results are cut instead.`, `${code}: ${message}`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),
   "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: it was idle for too long." : "Completed."),

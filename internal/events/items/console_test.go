@@ -45,6 +45,7 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
 		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
 		"pictures": {pictureRequest, pictureWork()},
+		"summary":  {domain.Request{Prompt: "Look after it."}, summaryWork()},
 		"odd":      {domain.Request{Prompt: "Surprise me."}, oddWork()},
 		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
 		"failed":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},

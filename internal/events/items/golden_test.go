@@ -22,6 +22,7 @@ func TestWholeConversations(t *testing.T) {
 		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
 		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
 		"pictures": {pictureRequest, pictureWork()},
+		"summary":  {domain.Request{Prompt: "Look after it."}, summaryWork()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Reduce(c.request, c.script.Checked(t))

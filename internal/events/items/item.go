@@ -27,6 +27,7 @@ type Item struct {
 	Tool      *Tool      `json:"tool,omitempty"`
 	Diff      *Diff      `json:"diff,omitempty"`
 	Blocks    *Blocks    `json:"blocks,omitempty"`
+	Summary   *Summary   `json:"summary,omitempty"`
 }
 
 // Kind is the kind of an item.
@@ -38,6 +39,7 @@ const (
 	KindTool      Kind = "tool"
 	KindDiff      Kind = "diff"
 	KindBlocks    Kind = "blocks"
+	KindSummary   Kind = "summary"
 )
 
 // Status says whether an item may still change.
@@ -150,12 +152,21 @@ type Blocks struct {
 	AcceptedBy *domain.Actor          `json:"acceptedBy,omitempty"`
 }
 
+// Summary is what the model wrote to go on from, in place of the first messages of its conversation.
+type Summary struct {
+	Text      string `json:"text"`
+	Truncated bool   `json:"truncated,omitempty"`
+	Messages  int    `json:"messages"` // for so many of people and answers of the model it stands
+	Model     string `json:"model"`
+}
+
 // clone returns a copy that shares only immutable data with i.
 func (i Item) clone() Item {
 	i.Message = copied(i.Message)
 	i.Reasoning = copied(i.Reasoning)
 	i.Diff = copied(i.Diff)
 	i.Blocks = copied(i.Blocks)
+	i.Summary = copied(i.Summary)
 	if i.Tool = copied(i.Tool); i.Tool != nil {
 		i.Tool.Approvals = slices.Clone(i.Tool.Approvals)
 	}

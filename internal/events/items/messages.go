@@ -89,3 +89,13 @@ func (r *Reducer) messageEnded(kind Kind, messageID string, interrupted bool) {
 	}
 	r.touch(open)
 }
+
+// summarized adds the summary of a compaction, if it has one.
+func (r *Reducer) summarized(p domain.ContextCompacted) {
+	if p.Summary == "" {
+		return
+	}
+	summary := &Summary{Messages: p.Messages, Model: p.Model}
+	summary.Text, summary.Truncated = bounded(p.Summary, TextBytes)
+	r.add(Item{ID: fmt.Sprintf("summary:%d", r.event.Seq), Kind: KindSummary, Turn: p.Turn, Status: StatusComplete, Summary: summary})
+}

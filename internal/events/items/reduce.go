@@ -52,6 +52,8 @@ func (r *Reducer) take(payload domain.Payload) error {
 		r.generated(p)
 	case domain.BlocksAccepted:
 		r.accepted(p)
+	case domain.ContextCompacted:
+		r.summarized(p)
 	case domain.ExecutionEnded:
 		r.decide(domain.GenerationCancelled) // nobody can accept the blocks any more
 	case domain.MessageDelta:

@@ -188,6 +188,19 @@ func blockWork() *script {
 	)
 }
 
+// summaryWork is an execution whose model has summarized the older part of its conversation, after old results were cut.
+func summaryWork() *script {
+	return begun(domain.SourceInternal).Add(
+		domain.MessageDelta{MessageID: "m1", Turn: 1, Text: "I look after it."},
+		domain.MessageCompleted{MessageID: "m1", Turn: 1},
+		domain.ContextCompacted{Turn: 1, Reason: "nearLimit", Results: 2, Before: 900, After: 700, Through: "c1"},
+		domain.ContextCompacted{Turn: 1, Reason: "nearLimit", Before: 900, After: 300, Summary: "They want it looked after.", Messages: 2, Model: "local"},
+		domain.MessageDelta{MessageID: "m2", Turn: 1, Text: "I still do."},
+		domain.MessageCompleted{MessageID: "m2", Turn: 1},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+	)
+}
+
 // pictureWork is an execution with pictures and files: in the request, in a further prompt without a text, and in the result of a call.
 func pictureWork() *script {
 	return begun(domain.SourceInternal).Add(

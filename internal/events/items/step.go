@@ -20,7 +20,7 @@ var itemTypes = []domain.EventType{
 	domain.MessageDeltaType, domain.MessageCompletedType, domain.ThoughtDeltaType, domain.ThoughtCompletedType,
 	domain.ToolCallRequestedType, domain.ToolCallQueuedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
 	domain.ToolCallCompletedType, domain.ApprovalRequestedType, domain.ApprovalResolvedType,
-	domain.BlocksGeneratedType, domain.BlocksAcceptedType,
+	domain.BlocksGeneratedType, domain.BlocksAcceptedType, domain.ContextCompactedType,
 	domain.ExecutionCompletedType, domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
 }
 

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the stored form. Raise it with every change to the items of the same events, or to the stored form: stored items are
 // then made again.
-const Version = 2
+const Version = 3
 
 // Resume returns a reducer that continues behind a stored fold. Rows of items are restored when they are needed: see [Reducer.Keys].
 func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
@@ -169,6 +169,8 @@ func (s itemState) whole() bool {
 		return s.Diff != nil
 	case KindBlocks:
 		return s.Blocks != nil
+	case KindSummary:
+		return s.Summary != nil
 	default:
 		return false
 	}

@@ -259,4 +259,5 @@ func (w *generator) accept() {
 // writeOther adds events that are no part of the conversation.
 func (w *generator) writeOther() {
 	w.Add(domain.UsageUpdated{}, domain.AgentUpdated{Kind: "x", Update: []byte(`{}`)}, domain.PlanUpdated{})
+	w.Add(domain.ContextCompacted{Turn: 1, Summary: "What was said.", Messages: 1, Model: "m"})
 }
