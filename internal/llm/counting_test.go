@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,7 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	read := c.tokens[min(len(c.Bodies()), len(c.tokens))-1] - 40
-	told := body
+	var told []byte
 	switch c.Dialect.Name {
 	case "anthropic": // what is in the cache counts apart
 		told = bytes.Replace(body, []byte(`"delta":{"stop_reason"`), fmt.Appendf(nil, `"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,`+
@@ -98,9 +99,9 @@ func TestTheProvidersCountDecides(t *testing.T) {
 func counted(t *testing.T, config llm.Config, result string, kills bool) []domain.ContextCompacted {
 	t.Helper()
 	errKilled := errors.New("killed")
-	asked := 0
+	var asked atomic.Int32 // calls run at once
 	host := &hosttest.Host{Command: prints(result), Grant: func(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
-		if asked++; kills && asked == 3 {
+		if asked.Add(1) == 3 && kills {
 			return domain.Grant{}, errKilled
 		}
 		return domain.Grant{Allowed: true, Arguments: call.Arguments}, nil
