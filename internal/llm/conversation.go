@@ -16,6 +16,11 @@ const (
 
 	bytesPerToken = 4 // a rule of thumb; code and other scripts have fewer, which is what the margin is for
 	messageTokens = 4 // roles and borders
+
+	// What vendors take for a picture of the largest size that they look at, and a PDF with the pictures of its pages, roughly:
+	// https://platform.claude.com/docs/en/build-with-claude/vision#calculate-image-costs
+	pictureTokens    = 1600
+	pdfBytesPerToken = 32
 )
 
 // conversation is what the model is sent of an execution's history. What was cut stands in the log, as [domain.ContextCompacted], and how
@@ -156,13 +161,18 @@ func (c *conversation) estimate(view []domain.Message) int64 {
 	return total
 }
 
-// guess is how many tokens a message has, by its bytes.
+// guess is how many tokens a message has, by its bytes, and by its pictures and files.
 func guess(message domain.Message) int64 {
-	size := len(message.Text) + len(message.State)
+	size, files := len(message.Text)+len(message.State), int64(0)
 	for _, call := range message.ToolCalls {
 		size += len(call.Tool) + len(call.Arguments)
 	}
-	return tokens(size) + messageTokens
+	for _, part := range domain.FileParts(message.Parts) {
+		if files += pictureTokens; part.Type != domain.PartImage {
+			files += part.Size / pdfBytesPerToken
+		}
+	}
+	return tokens(size) + files + messageTokens
 }
 
 func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }

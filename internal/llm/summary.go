@@ -180,6 +180,9 @@ func written(messages []domain.Message, earlier string, room int) string {
 			said = withoutMiddle(said, summarizedResult)
 		}
 		fmt.Fprintf(&text, "[%s]\n%s\n", message.Role, said)
+		for _, part := range domain.FileParts(message.Parts) {
+			fmt.Fprintln(&text, part.Mention())
+		}
 		for _, call := range message.ToolCalls {
 			fmt.Fprintf(&text, "[call of %s]\n%.2000s\n", call.Tool, call.Arguments)
 		}

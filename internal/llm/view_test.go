@@ -193,3 +193,16 @@ func TestWithoutMiddle(t *testing.T) {
 		t.Errorf("got %d and %d bytes around %q", len(head), len(tail), note)
 	}
 }
+
+// TestPicturesFillTheWindow, before a provider has counted them: their bytes are not in the text.
+func TestPicturesFillTheWindow(t *testing.T) {
+	said := domain.Message{Role: domain.RoleUser, Text: "Look."}
+	words := guess(said)
+	said.Parts = []domain.PromptPart{{Type: domain.PartText, Text: "Look."}, {Type: domain.PartImage, Size: 6 << 20}}
+	picture := guess(said) - words
+	said.Parts = append(said.Parts, domain.PromptPart{Type: domain.PartFile, MediaType: domain.MediaPDF, Size: 1 << 20})
+	document := guess(said) - words - picture
+	if picture != 1600 || document != 1600+(1<<20)/32 {
+		t.Errorf("a picture has %d tokens, a document %d", picture, document)
+	}
+}
