@@ -122,6 +122,7 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 		"models: {a: {provider: openai, model: x, baseURL: y}}":                            {"baseURL"},
 		"models: {default: b, a: {provider: demo}, c: {provider: demo}}":                   {`"b"`},
 		"models: {a: {provider: magic}}":                                                   {"magic"},
+		"models: {a: {provider: openai, model: x, compaction: magic}}":                     {"models.a.compaction", "cut, summary"},
 		"models: {a: {provider: openai, model: x, baseUrl: \"http://u:hunter2@host/v1\"}}": {"base URL"},
 	} {
 		read, err := written(t, text).readConfigFile()
