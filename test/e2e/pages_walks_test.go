@@ -160,11 +160,14 @@ func startsReplicas(w *walker, e example) {
 	must(w.t, err)
 	defer func() {
 		if obeyed, err := process.Stop(40 * time.Second); err != nil || !obeyed {
-			w.t.Errorf("the servers do not stop: %v\n%s", err, output)
+			w.t.Errorf("the servers do not stop: %v", err)
+		}
+		if w.t.Failed() {
+			w.t.Logf("the servers said:\n%s", output)
 		}
 	}()
 	one, two := newClient(w.t, "http://"+addresses[0], ""), newClient(w.t, "http://"+addresses[1], "")
-	w.eventually("two servers", func() bool { return one.Ready(w.t.Context()) && two.Ready(w.t.Context()) })
+	w.patiently(scenario, "two servers", func() bool { return one.Ready(w.t.Context()) && two.Ready(w.t.Context()) })
 	tokens, err := filepath.Glob(filepath.Join(home, "data/[12]/token"))
 	must(w.t, err)
 	if len(tokens) == 0 {
