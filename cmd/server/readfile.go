@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -50,12 +51,29 @@ func (c Config) makeConfigFile() error {
 	if c.Config != "" {
 		return nil
 	}
-	file, err := os.OpenFile(c.configPath(), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return nil //nolint:nilerr // it is there, or cannot be there
+	path := c.configPath()
+	if _, err := os.Lstat(path); err == nil {
+		return nil
 	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".signoff.yaml.*")
+	if err != nil {
+		return nil //nolint:nilerr // it cannot be there
+	}
+	defer os.Remove(file.Name())
 	_, err = file.WriteString(firstConfig)
-	return errors.Join(err, file.Close())
+	if err := errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	return publish(file.Name(), path)
+}
+
+// publish gives a whole file its name, unless a file has it. A server that starts at the same moment must not read half of the file.
+func publish(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return os.Rename(from, to) // a file system without hard links
 }
 
 // readConfigFile reads the configuration file. A default file that is missing stands for the demo model; a named one must exist.
