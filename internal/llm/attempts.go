@@ -18,7 +18,8 @@ import (
 // execution that has done its work must not fail for that.
 func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
 	asked := t.agent.models.asked()
-	question := provider.Request{System: t.system, Messages: t.agent.conversation.view(), Tools: t.agent.tools.definitions,
+	view := t.agent.conversation.view()
+	question := provider.Request{System: t.system, Tools: t.agent.tools.definitions,
 		Schema: t.schema(), CacheKey: string(t.agent.execution.ID)}
 	repeated, err := t.retries(ctx)
 	if err != nil {
@@ -29,7 +30,11 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		// The numbers are for people who read a log; the random end keeps the id unique when a restart asks for the same round again.
 		id := fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
 		said := newMessage(ctx, t.host, asked.model.Maker(), id)
+		if question.Messages, question.Files, err = withFiles(ctx, t.host, view, asked); err != nil {
+			return provider.Answer{}, nil, err
+		}
 		got, err := asked.client.Stream(ctx, question, said)
+		question.Files = nil                                                                // nobody holds them while a retry waits
 		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
 		if err == nil && !repeated.once && empty {
 			err = &provider.Error{Retry: true, Once: true,

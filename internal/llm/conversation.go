@@ -124,7 +124,7 @@ func (c *conversation) view() []domain.Message {
 		if c.shortened[old.callID].by == 0 {
 			continue
 		}
-		view[old.at].Text = old.line()
+		view[old.at].Text, view[old.at].Parts = old.line(), nil
 		if old.askedAt < turnBegins { // in its own turn, some providers want it back
 			view[old.askedAt].State = nil
 		}
@@ -163,16 +163,21 @@ func (c *conversation) estimate(view []domain.Message) int64 {
 
 // guess is how many tokens a message has, by its bytes, and by its pictures and files.
 func guess(message domain.Message) int64 {
-	size, files := len(message.Text)+len(message.State), int64(0)
+	size := len(message.Text) + len(message.State)
 	for _, call := range message.ToolCalls {
 		size += len(call.Tool) + len(call.Arguments)
 	}
-	for _, part := range domain.FileParts(message.Parts) {
-		if files += pictureTokens; part.Type != domain.PartImage {
-			files += part.Size / pdfBytesPerToken
+	return tokens(size) + filesGuess(message.Parts) + messageTokens
+}
+
+// filesGuess is how many tokens the pictures and files of a message have.
+func filesGuess(parts []domain.PromptPart) (tokens int64) {
+	for _, part := range domain.FileParts(parts) {
+		if tokens += pictureTokens; part.Type != domain.PartImage {
+			tokens += part.Size / pdfBytesPerToken
 		}
 	}
-	return tokens(size) + files + messageTokens
+	return tokens
 }
 
 func tokens(bytes int) int64 { return int64((bytes + bytesPerToken - 1) / bytesPerToken) }
@@ -198,7 +203,7 @@ func (c *conversation) shorten(reason string, target int64) domain.ContextCompac
 
 // cutToLine cuts one result, and tells how many tokens that saves; none where it is cut already, or no longer than its line.
 func (c *conversation) cutToLine(old oldResult) (saved int64) {
-	saved = tokens(len(old.text)) - tokens(len(old.line()))
+	saved = tokens(len(old.text)) + old.files - tokens(len(old.line()))
 	if c.shortened[old.callID].by > 0 || saved <= 0 {
 		return 0
 	}

@@ -19,9 +19,9 @@ func (r *Registry) CheckParts(source domain.Source, pointer string, parts []doma
 			continue // of an execution of a server with another registry; opening it says so
 		}
 		for i, part := range parts {
-			if part.IsFile() && !domain.IsText(part.MediaType) && !slices.Contains(found.provider.Media, part.MediaType) {
+			if part.IsFile() && !domain.IsText(part.MediaType) && !slices.Contains(found.media(), part.MediaType) {
 				return domain.Invalid(fmt.Sprintf("%s/%d", pointer, i), "The model %s is not sent files of the type %s; %s.",
-					found.model.Name, part.MediaType, taken(found.provider.Media))
+					found.model.Name, part.MediaType, taken(found.media()))
 			}
 		}
 	}
@@ -65,4 +65,71 @@ func readTexts(ctx context.Context, host domain.Host, parts []domain.PromptPart)
 		read[i] = domain.PromptPart{Type: domain.PartText, Text: fmt.Sprintf("The file %q:\n\n%s", name, content)}
 	}
 	return read, nil
+}
+
+// media are the media types that the model is sent.
+func (c *candidate) media() []string {
+	if c.provider.Media == nil {
+		return nil
+	}
+	return c.provider.Media(c.model)
+}
+
+// maxRequestFiles bounds the bytes of the files of one request: the pictures of all turns of a long conversation must neither fill the memory nor a request
+// beyond what vendors take, 32 MB (https://platform.claude.com/docs/en/api/overview#request-size-limits) to 50 MB. The files of the newest prompt fit.
+const maxRequestFiles = domain.MaxPromptBytes
+
+// withFiles is the conversation for one model, and the bytes of its files. In the place of a file that the model is not sent stands a text that says so: a
+// prompt with it was refused, so it comes from a tool, or from a conversation with another model. The newest files go first where there are too many.
+func withFiles(ctx context.Context, host domain.Host, view []domain.Message, asked *candidate) ([]domain.Message, map[domain.FileID][]byte, error) {
+	view = slices.Clone(view)
+	files, size := map[domain.FileID][]byte{}, int64(0)
+	for i := len(view) - 1; i >= 0; i-- {
+		m := &view[i]
+		if len(m.Parts) == 0 {
+			m.Parts = nil
+			continue
+		}
+		parts := slices.Clone(m.Parts)
+		for at := len(parts) - 1; at >= 0; at-- {
+			part := parts[at]
+			size += part.Size
+			switch {
+			case !part.IsFile():
+			case !slices.Contains(asked.media(), part.MediaType):
+				parts[at] = omitted(part, "this model is not sent "+part.MediaType)
+			case size > maxRequestFiles:
+				parts[at] = omitted(part, "the newer files leave no room for it")
+			case files[part.FileID] == nil:
+				_, content, err := host.ReadFile(ctx, part.FileID)
+				if err != nil {
+					return nil, nil, fmt.Errorf("llm: read a file of the conversation: %w", err)
+				}
+				files[part.FileID] = content
+			}
+		}
+		m.Text, m.Parts = fileText(*m, parts), fileParts(*m, parts)
+	}
+	return view, files, nil
+}
+
+func omitted(part domain.PromptPart, why string) domain.PromptPart {
+	return domain.PromptPart{Type: domain.PartText, Text: fmt.Sprintf("%s was left out: %s.", part.Mention(), why)}
+}
+
+// fileText is the text of a message with its parts. A result has its text beside them, a prompt has it among them.
+func fileText(m domain.Message, parts []domain.PromptPart) string {
+	if m.Role != domain.RoleTool {
+		return domain.PartsText(parts)
+	}
+	return strings.TrimSpace(m.Text + "\n\n" + domain.PartsText(parts))
+}
+
+// fileParts are the parts that are sent: those of a prompt with a file, and the pictures of a result.
+func fileParts(m domain.Message, parts []domain.PromptPart) []domain.PromptPart {
+	files := domain.FileParts(parts)
+	if m.Role == domain.RoleTool || files == nil {
+		return files
+	}
+	return parts
 }

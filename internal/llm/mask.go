@@ -3,6 +3,7 @@ package llm
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"signoff/internal/domain"
 	"signoff/internal/tools"
@@ -35,6 +36,7 @@ func (m mask) messages(list []domain.Message) []domain.Message {
 	masked := make([]domain.Message, 0, len(list))
 	for _, message := range list {
 		message.Text, message.Thought = m.MaskString(message.Text), m.MaskString(message.Thought)
+		message.Parts = m.parts(message.Parts)
 		if !bytes.Equal(m.JSON(message.State), message.State) {
 			message.State = nil
 		}
@@ -47,6 +49,15 @@ func (m mask) messages(list []domain.Message) []domain.Message {
 		masked = append(masked, message)
 	}
 	return masked
+}
+
+// parts masks texts and names. What a picture shows nobody can mask.
+func (m mask) parts(list []domain.PromptPart) []domain.PromptPart {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Text, list[i].Name = m.MaskString(list[i].Text), m.MaskString(list[i].Name)
+	}
+	return list
 }
 
 // result returns what a tool has found as anybody may read it.

@@ -22,6 +22,7 @@ type oldResult struct {
 	callID      string
 	tool        string
 	text        string
+	files       int64 // tokens of its pictures
 }
 
 // line is what is left of a result that is cut. It is made of the whole result, so it is the same whenever it is made. What ran in place of the
@@ -44,7 +45,8 @@ func oldResults(view []domain.Message) []oldResult {
 		case domain.RoleTool: // orderly has put it right behind the answer that asked for it
 			calls := view[asked].ToolCalls
 			of := slices.IndexFunc(calls, func(call domain.ToolCall) bool { return call.ID == message.ToolCallID })
-			old = append(old, oldResult{at: i, askedAt: asked, callID: message.ToolCallID, tool: calls[of].Tool, text: message.Text})
+			old = append(old, oldResult{at: i, askedAt: asked, callID: message.ToolCallID, tool: calls[of].Tool, text: message.Text,
+				files: filesGuess(message.Parts)})
 		}
 	}
 	return old

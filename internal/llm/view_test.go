@@ -206,3 +206,25 @@ func TestPicturesFillTheWindow(t *testing.T) {
 		t.Errorf("a picture has %d tokens, a document %d", picture, document)
 	}
 }
+
+// TestPicturesOfOldResultsGoWithTheirTexts: they are counted, and what is left of a cut result is its line alone.
+func TestPicturesOfOldResultsGoWithTheirTexts(t *testing.T) {
+	picture := []domain.PromptPart{{Type: domain.PartImage, FileID: "file_1", MediaType: domain.MediaPNG}}
+	history := []domain.Message{
+		{Role: domain.RoleUser, Text: "one"},
+		{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Tool: "read"}}},
+		{Role: domain.RoleTool, ToolCallID: "a", Text: "A gauge.", Parts: picture},
+		{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "b", Tool: "read"}}},
+		{Role: domain.RoleTool, ToolCallID: "b", Text: "Another.", Parts: picture},
+	}
+	c := &conversation{history: history, mask: mask{unmasked{}}}
+	before := c.estimate(c.view())
+	done := c.shorten("test", 0)
+	view := c.view()
+	if before < 2*pictureTokens || done.Results != 1 || before-c.estimate(view) < pictureTokens-100 {
+		t.Errorf("%d tokens before, %d after: %+v", before, c.estimate(view), done)
+	}
+	if view[2].Parts != nil || len(view[4].Parts) != 1 || len(history[2].Parts) != 1 {
+		t.Errorf("pictures: %v and %v", view[2].Parts, view[4].Parts)
+	}
+}

@@ -23,7 +23,8 @@ var Provider = provider.Provider{
 	Reserved:  maxOutput,
 	Schema:    schemaRules,
 	CacheRead: 0.1, CacheWrite: 1.25,
-	Open: func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
+	Media: func(provider.Model) []string { return provider.PicturesAndPDF },
+	Open:  func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
 }
 
 // client asks one model.

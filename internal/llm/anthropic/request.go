@@ -25,7 +25,7 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		Model:     m.name,
 		MaxTokens: m.maxOutput,
 		Stream:    true,
-		Messages:  m.conversation(request.Messages),
+		Messages:  m.conversation(request),
 		Thinking:  m.thinkingMode(request.Messages),
 	}
 	if request.Schema != nil {
@@ -48,11 +48,11 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side
 // become one message, which also brings all results of an answer into one, as the vendor wants them.
-func (m model) conversation(messages []domain.Message) []message {
+func (m model) conversation(request provider.Request) []message {
 	var turns []message
-	ids := provider.WireIDs(m.maker, messages, provider.Word)
-	for _, next := range messages {
-		role, blocks := m.translate(next, ids)
+	ids := provider.WireIDs(m.maker, request.Messages, provider.Word)
+	for _, next := range request.Messages {
+		role, blocks := m.translate(request, next, ids)
 		switch last := len(turns) - 1; {
 		case len(blocks) == 0: // an empty message is refused
 		case last >= 0 && turns[last].Role == role:
@@ -84,15 +84,35 @@ func markNewest(turns []message) {
 	}
 }
 
-func (m model) translate(message domain.Message, ids map[string]string) (role string, blocks []block) {
+func (m model) translate(request provider.Request, message domain.Message, ids map[string]string) (role string, blocks []block) {
 	switch message.Role {
 	case domain.RoleAssistant:
 		return assistant, m.said(message, ids)
 	case domain.RoleTool:
-		return user, []block{{Type: "tool_result", ToolUseID: ids[message.ToolCallID], Content: textBlocks(message.Text)}}
+		return user, []block{{Type: "tool_result", ToolUseID: ids[message.ToolCallID], Content: append(textBlocks(message.Text), partBlocks(request, message.Parts)...)}}
 	default:
+		if message.Parts != nil {
+			return user, partBlocks(request, message.Parts)
+		}
 		return user, textBlocks(message.Text)
 	}
+}
+
+// partBlocks are the parts of a prompt or the pictures of a result: https://platform.claude.com/docs/en/build-with-claude/vision and
+// https://platform.claude.com/docs/en/build-with-claude/pdf-support
+func partBlocks(request provider.Request, parts []domain.PromptPart) (blocks []block) {
+	for _, part := range parts {
+		if !part.IsFile() {
+			blocks = append(blocks, textBlocks(part.Text)...)
+			continue
+		}
+		file := block{Type: "image", Source: &source{Type: "base64", MediaType: part.MediaType, Data: request.Base64(part)}}
+		if part.Type == domain.PartFile {
+			file.Type, file.Title = "document", provider.FileName(part)
+		}
+		blocks = append(blocks, file)
+	}
+	return blocks
 }
 
 // textBlocks is a block, or none: the vendor refuses a conversation for one text that shows nothing.

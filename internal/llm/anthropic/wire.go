@@ -53,7 +53,16 @@ type block struct {
 	Input        json.RawMessage `json:"input,omitempty"` //
 	ToolUseID    string          `json:"tool_use_id,omitempty"`
 	Content      []block         `json:"content,omitempty"` // of a result
+	Source       *source         `json:"source,omitempty"`  // of a picture or a document
+	Title        string          `json:"title,omitempty"`   // of a document
 	CacheControl *cacheMark      `json:"cache_control,omitempty"`
+}
+
+// source is the content of a picture or a document.
+type source struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 // cacheMark marks the end of what the vendor should keep in its cache.

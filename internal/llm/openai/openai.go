@@ -36,7 +36,8 @@ var Provider = provider.Provider{
 	Schema: func(model provider.Model, withTools bool) *provider.SchemaRules {
 		return vendorOf(model).schema(model, withTools)
 	},
-	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Media: func(model provider.Model) []string { return vendorOf(model).sends() },
+	Open:  func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
 }
 
 // client asks one model.

@@ -23,7 +23,7 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 	if request.Schema != nil {
 		params.ResponseFormat = formatOf(request.Schema)
 	}
-	t := translator{maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages, c.vendor.wireID)}
+	t := translator{request: request, maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages, c.vendor.wireID)}
 	spoke := -1 // where the user last did
 	for i, message := range request.Messages {
 		if message.Role == domain.RoleUser {
@@ -31,8 +31,12 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 		}
 	}
 	for i, message := range request.Messages {
+		if message.Role != domain.RoleTool {
+			params.Messages = append(params.Messages, t.showPictures()...)
+		}
 		params.Messages = append(params.Messages, t.translate(message, i > spoke))
 	}
+	params.Messages = append(params.Messages, t.showPictures()...)
 	for _, definition := range request.Tools {
 		params.Tools = append(params.Tools, toolOf(definition))
 	}
@@ -41,24 +45,30 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 
 // translator translates the messages of one conversation.
 type translator struct {
-	maker  provider.Maker
-	vendor vendor
-	ids    map[string]string // of calls on the wire, by ours
+	request provider.Request
+	maker   provider.Maker
+	vendor  vendor
+	ids     map[string]string // of calls on the wire, by ours
+
+	pictures []openai.ChatCompletionContentPartUnionParam // of the results of the round, which the user shows behind them
 }
 
-func (t translator) translate(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
+func (t *translator) translate(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
 	switch message.Role {
 	case domain.RoleTool:
-		return openai.ToolMessage(message.Text, t.ids[message.ToolCallID])
+		return t.result(message)
 	case domain.RoleAssistant:
 		return t.assistant(message, inTurn)
 	default:
+		if message.Parts != nil {
+			return openai.UserMessage(t.parts(message.Parts))
+		}
 		return openai.UserMessage(message.Text)
 	}
 }
 
 // assistant translates an answer. A thought of another model stays here: most servers refuse or ignore it.
-func (t translator) assistant(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
+func (t *translator) assistant(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
 	state := t.maker.StateOf(message)
 	translated := openai.AssistantMessage(message.Text)
 	if message.Text == "" && len(message.ToolCalls) > 0 {

@@ -24,6 +24,10 @@ import (
 //     https://docs.ollama.com/capabilities/structured-outputs, https://docs.vllm.ai/en/latest/features/structured_outputs.html,
 //     https://lmstudio.ai/docs/developer/openai-compat/structured-output; DeepSeek, Kimi and GLM have the format json_object alone; Groq
 //     does not stream answers with a schema: https://console.groq.com/docs/structured-outputs
+//   - pictures and PDF: https://platform.openai.com/docs/guides/images-vision, https://platform.openai.com/docs/guides/pdf-files,
+//     https://openrouter.ai/docs/features/multimodal/pdfs, https://ai.google.dev/gemini-api/docs/openai#image-understanding; results of calls with pictures, and
+//     the roles that may follow them, for Mistral: https://docs.mistral.ai/api/#tag/chat; the messages of DeepSeek are text:
+//     https://api-docs.deepseek.com/api/create-chat-completion
 //   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 type vendor struct {
 	name    string // as a provider of its own; see [Presets]
@@ -40,6 +44,13 @@ type vendor struct {
 	shortIDs bool
 	// noUsageOption tells that the vendor refuses stream_options; it reports the usage without being asked.
 	noUsageOption bool
+	// pdf tells that the vendor takes PDF files in messages, beside pictures.
+	pdf bool
+	// textOnly tells that the vendor takes no pictures.
+	textOnly bool
+	// resultPictures tells that results of calls hold pictures, and that nothing but an answer may follow them. Elsewhere results are text, and the
+	// user shows the pictures behind them.
+	resultPictures bool
 	// schemas is when the vendor holds an answer to a schema.
 	schemas schemaSupport
 }
@@ -56,23 +67,34 @@ const (
 
 // The vendors with a name of their own. What is not here is asked by the provider [Name] with an address.
 var vendors = []vendor{
-	{hosts: []string{"api.openai.com"}, schemas: schemaAlways},
+	{hosts: []string{"api.openai.com"}, pdf: true, schemas: schemaAlways},
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
 		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
-		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new("")},
+		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), textOnly: true},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
 		hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, replay: replayAll, filler: new(" ")},
 	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
 		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll},
 	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
-		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, noUsageOption: true, schemas: schemaAlone},
+		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, resultPictures: true, noUsageOption: true, schemas: schemaAlone},
 	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}},
-	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, schemas: schemaAlone},
+	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, pdf: true, schemas: schemaAlone},
 	{name: "ollama", address: "http://127.0.0.1:11434/v1", schemas: schemaAlone},
 	{name: "vllm", address: "http://127.0.0.1:8000/v1", schemas: schemaAlone},
 	{name: "lmstudio", address: "http://127.0.0.1:1234/v1", schemas: schemaAlone},
 	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY", schemas: schemaAlways}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
+}
+
+// sends are the media types that the vendor's models are sent. Which of them see pictures is theirs to say.
+func (v vendor) sends() []string {
+	switch {
+	case v.textOnly:
+		return nil
+	case v.pdf:
+		return provider.PicturesAndPDF
+	}
+	return provider.Pictures
 }
 
 // wireID makes one of our ids one that the vendor takes.

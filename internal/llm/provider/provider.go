@@ -41,8 +41,9 @@ type Provider struct {
 	// of a token of input, for models that have no prices of their own for it. 0 = nobody knows.
 	CacheRead, CacheWrite float64
 
-	// Media are the media types of pictures and files that it sends to its models, beside text files, which are text by then. A prompt with another is refused.
-	Media []string
+	// Media are the media types of pictures and files that the model is sent, beside text files, which are text by then. A prompt with another is refused. A nil
+	// function is none.
+	Media func(Model) []string
 
 	// Open returns the client of one model. It connects to nothing.
 	Open func(Model, Setup) Client
@@ -124,8 +125,9 @@ type Request struct {
 	System   string
 	Messages []domain.Message
 	Tools    []tools.Definition
-	Schema   json.RawMessage // of the answer, as [SchemaRules.Strict] writes it for this model; nil = none
-	CacheKey string          // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
+	Schema   json.RawMessage          // of the answer, as [SchemaRules.Strict] writes it for this model; nil = none
+	Files    map[domain.FileID][]byte // the bytes of all files that the parts of Messages name, each of a type of [Provider.Media]
+	CacheKey string                   // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
 }
 
 // Sink takes what the model says. When it fails, nobody listens any more.

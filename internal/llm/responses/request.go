@@ -23,7 +23,7 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 	}
 	ids := provider.WireIDs(c.maker, request.Messages, provider.Word)
 	for _, said := range request.Messages {
-		question.Input = append(question.Input, c.items(said, ids)...)
+		question.Input = append(question.Input, c.items(request, said, ids)...)
 	}
 	for _, definition := range request.Tools {
 		question.Tools = append(question.Tools, tool{
@@ -39,18 +39,45 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 	return encoded.Bytes(), nil
 }
 
-func (c *client) items(said domain.Message, ids map[string]string) []json.RawMessage {
+func (c *client) items(request provider.Request, said domain.Message, ids map[string]string) []json.RawMessage {
 	switch said.Role {
 	case domain.RoleTool:
-		return []json.RawMessage{domain.Encode(result{Type: "function_call_output", CallID: ids[said.ToolCallID], Output: said.Text})}
+		return []json.RawMessage{domain.Encode(result{Type: "function_call_output", CallID: ids[said.ToolCallID], Output: resultContent(request, said)})}
 	case domain.RoleAssistant:
 		if own := ownItems(c.maker.StateOf(said), said.ToolCalls, ids); own != nil {
 			return own
 		}
 		return foreignItems(said, ids)
 	default:
+		if said.Parts != nil {
+			return []json.RawMessage{domain.Encode(message{Role: "user", Content: content(request, said.Parts)})}
+		}
 		return []json.RawMessage{domain.Encode(message{Role: "user", Content: said.Text})}
 	}
+}
+
+// content are parts of a prompt: https://platform.openai.com/docs/guides/images-vision and https://platform.openai.com/docs/guides/pdf-files
+func content(request provider.Request, parts []domain.PromptPart) []contentPart {
+	list := make([]contentPart, len(parts))
+	for i, part := range parts {
+		switch part.Type {
+		case domain.PartImage:
+			list[i] = contentPart{Type: "input_image", ImageURL: request.DataURL(part), Detail: "auto"}
+		case domain.PartFile:
+			list[i] = contentPart{Type: "input_file", Filename: provider.FileName(part), FileData: request.DataURL(part)}
+		default:
+			list[i] = contentPart{Type: "input_text", Text: part.Text}
+		}
+	}
+	return list
+}
+
+// resultContent is a text, or a list with the pictures: https://platform.openai.com/docs/guides/function-calling#formatting-results
+func resultContent(request provider.Request, said domain.Message) any {
+	if said.Parts == nil {
+		return said.Text
+	}
+	return append([]contentPart{{Type: "input_text", Text: said.Text}}, content(request, said.Parts)...)
 }
 
 // partItem is an item of an answer, whatever its type. The answer's items are one whole: an item of reasoning is refused without the one

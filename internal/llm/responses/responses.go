@@ -28,7 +28,8 @@ var Provider = provider.Provider{
 	Schema: func(provider.Model, bool) *provider.SchemaRules {
 		return &provider.SchemaRules{AllRequired: true, Recursive: true}
 	},
-	Open: func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Media: func(provider.Model) []string { return provider.PicturesAndPDF },
+	Open:  func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
 }
 
 // client asks one model.

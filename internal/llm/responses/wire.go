@@ -21,7 +21,17 @@ const encrypted = "reasoning.encrypted_content"
 // message is an item: what one side says.
 type message struct {
 	Role    string `json:"role"`
-	Content string `json:"content"`
+	Content any    `json:"content"` // a text, or a list of [contentPart]
+}
+
+// contentPart is a part of what the user says, or of a result. Its type says which fields it has.
+type contentPart struct {
+	Type     string `json:"type"`
+	Text     string `json:"text,omitempty"`
+	ImageURL string `json:"image_url,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+	Filename string `json:"filename,omitempty"`
+	FileData string `json:"file_data,omitempty"`
 }
 
 // call is an item: a call of the model. Its own items go back as they came; this is one of another model, or of a log without them.
@@ -36,7 +46,7 @@ type call struct {
 type result struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output string `json:"output"`
+	Output any    `json:"output"` // a text, or a list of [contentPart]
 }
 
 // tool is a function. The API's default is strict, which few schemas are written for.

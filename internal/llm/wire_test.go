@@ -1,0 +1,135 @@
+package llm_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tidwall/gjson"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm"
+	"signoff/internal/tools/hosttest"
+)
+
+// recorder keeps the body of each request, and refuses it.
+type recorder struct{ bodies []string }
+
+// RoundTrip implements [http.RoundTripper].
+func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.bodies = append(r.bodies, string(body))
+	return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"no"}}`)), Header: http.Header{}, Request: request}, nil
+}
+
+// filesOnTheWire is what is sent of a prompt with a text, a photo of 6 MB and a PDF, and of a round with two calls, of which the first returned a picture.
+var filesOnTheWire = map[string]struct {
+	address  string // empty: the vendor's own, which tells what is particular about it
+	messages string // path in the body
+	want     []string
+}{
+	"openai": {"", "messages", []string{ // https://platform.openai.com/docs/api-reference/chat/create
+		`{"content":[{"text":"What is this?","type":"text"},{"image_url":{"url":"data:image/jpeg;base64,PHOTO"},"type":"image_url"},` +
+			`{"file":{"file_data":"data:application/pdf;base64,PDF","filename":"plan.pdf"},"type":"file"}],"role":"user"}`,
+		``,
+		`{"content":"A gauge.","tool_call_id":"a","role":"tool"}`,
+		`{"content":"ok","tool_call_id":"b","role":"tool"}`,
+		`{"content":[{"text":"The result of the call a has these pictures:","type":"text"},{"image_url":{"url":"data:image/png;base64,GAUGE"},"type":"image_url"}],"role":"user"}`,
+	}},
+	"mistral": {"", "messages", []string{ // https://docs.mistral.ai/api/#tag/chat
+		`{"content":[{"text":"What is this?","type":"text"},{"image_url":{"url":"data:image/jpeg;base64,PHOTO"},"type":"image_url"},` +
+			`{"text":"[file plan.pdf] was left out: this model is not sent application/pdf.","type":"text"}],"role":"user"}`,
+		``,
+		`{"role":"tool","tool_call_id":"ID","content":[{"text":"A gauge.","type":"text"},{"image_url":{"url":"data:image/png;base64,GAUGE"},"type":"image_url"}]}`,
+		`{"content":"ok","tool_call_id":"ID","role":"tool"}`,
+	}},
+	"deepseek": {"", "messages", []string{ // https://api-docs.deepseek.com/api/create-chat-completion
+		`{"content":"What is this?\n\n[image photo.jpg] was left out: this model is not sent image/jpeg.\n\n[file plan.pdf] was left out: this model is not sent application/pdf.","role":"user"}`,
+		``,
+		`{"content":"A gauge.\n\n[image gauge.png] was left out: this model is not sent image/png.","tool_call_id":"a","role":"tool"}`,
+		`{"content":"ok","tool_call_id":"b","role":"tool"}`,
+	}},
+	"openai-responses": {"", "input", []string{ // https://platform.openai.com/docs/api-reference/responses/create
+		`{"role":"user","content":[{"type":"input_text","text":"What is this?"},{"type":"input_image","image_url":"data:image/jpeg;base64,PHOTO","detail":"auto"},` +
+			`{"type":"input_file","filename":"plan.pdf","file_data":"data:application/pdf;base64,PDF"}]}`,
+		``, ``,
+		`{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"A gauge."},{"type":"input_image","image_url":"data:image/png;base64,GAUGE","detail":"auto"}]}`,
+		`{"type":"function_call_output","call_id":"b","output":"ok"}`,
+	}},
+	"anthropic": {"", "messages", []string{ // https://platform.claude.com/docs/en/api/messages
+		`{"role":"user","content":[{"type":"text","text":"What is this?"},{"type":"image","source":{"type":"base64","media_type":"image/jpeg","data":"PHOTO"}},` +
+			`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"PDF"},"title":"plan.pdf"}]}`,
+		``,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"text","text":"A gauge."},` +
+			`{"type":"image","source":{"type":"base64","media_type":"image/png","data":"GAUGE"}}]},` +
+			`{"type":"tool_result","tool_use_id":"b","content":[{"type":"text","text":"ok"}],"cache_control":{"type":"ephemeral"}}]}`,
+	}},
+}
+
+// TestFilesOnTheWire: each dialect is sent the bytes of the pictures and files, also those of a tool result, in the form of its documents.
+func TestFilesOnTheWire(t *testing.T) {
+	photo := append([]byte("\xff\xd8\xff"), bytes.Repeat([]byte{1, 2, 3}, 2_000_000)...)
+	pdf, gauge := []byte("%PDF-1.7 plan"), []byte("\x89PNG\r\n\x1a\ngauge")
+	host := &hosttest.Host{}
+	part := func(kind domain.PartType, name, mediaType string, content []byte) domain.PromptPart {
+		stored, err := domain.PromptPart{Type: kind}.Stored("", host.Store(name, mediaType, content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stored
+	}
+	parts := []domain.PromptPart{
+		{Type: domain.PartText, Text: "What is this?"},
+		part(domain.PartImage, "photo.jpg", domain.MediaJPEG, photo),
+		part(domain.PartFile, "plan.pdf", domain.MediaPDF, pdf),
+	}
+	shown := []domain.PromptPart{part(domain.PartImage, "gauge.png", domain.MediaPNG, gauge)}
+	history := []domain.Message{
+		{Role: domain.RoleUser, Text: domain.PartsText(parts), Parts: parts},
+		{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{
+			{ID: "a", Tool: "read", Arguments: json.RawMessage(`{"path":"gauge.png"}`)}, {ID: "b", Tool: "bash", Arguments: json.RawMessage(`{"command":"x"}`)},
+		}},
+		{Role: domain.RoleTool, ToolCallID: "a", Text: "A gauge.", Parts: shown},
+		{Role: domain.RoleTool, ToolCallID: "b", Text: "ok"},
+	}
+	short := strings.NewReplacer(base64.StdEncoding.EncodeToString(photo), "PHOTO", base64.StdEncoding.EncodeToString(pdf), "PDF",
+		base64.StdEncoding.EncodeToString(gauge), "GAUGE")
+	for name, expected := range filesOnTheWire {
+		t.Run(name, func(t *testing.T) {
+			sent := &recorder{}
+			c := config(sent)
+			c.Models["test"] = llm.Model{Provider: name, Model: "m", BaseURL: expected.address, APIKey: testKey, APIKeyEnv: "TEST_KEY"}
+			synctest.Test(t, func(t *testing.T) {
+				_, err := open(t, c, execution()).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history})
+				want(t, "refused", err != nil, true)
+			})
+			want(t, "requests", len(sent.bodies), 1)
+			var messages []string
+			for _, message := range gjson.Get(sent.bodies[0], expected.messages).Array() {
+				if message.Get("role").Str != "system" {
+					messages = append(messages, short.Replace(message.Raw))
+				}
+			}
+			if len(messages) != len(expected.want) {
+				t.Fatalf("%d messages: %.2000q", len(messages), messages)
+			}
+			for i, message := range messages {
+				if id := gjson.Get(message, "tool_call_id").Str; name == "mistral" && id != "" {
+					message = strings.Replace(message, id, "ID", 1)
+				}
+				if expected.want[i] != "" && message != expected.want[i] {
+					t.Errorf("message %d:\n%.1000s\nwant:\n%s", i, message, expected.want[i])
+				}
+			}
+		})
+	}
+	want(t, "the parts of the caller", len(history[0].Parts), 3)
+}
