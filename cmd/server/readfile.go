@@ -57,7 +57,7 @@ func (c Config) makeConfigFile() error {
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), ".signoff.yaml.*")
 	if err != nil {
-		return nil //nolint:nilerr // it cannot be there
+		return nil // it cannot be there
 	}
 	defer os.Remove(file.Name())
 	_, err = file.WriteString(firstConfig)
