@@ -17,29 +17,6 @@ step() { # step <name> <command …>
   fi
 }
 
-# A step that runs beside the next ones. What it printed comes with joined, which waits for it.
-beside() { # beside <name> <command …>
-  beside_name=$1 beside_start=$SECONDS
-  shift
-  "$@" >"$tool/beside" 2>&1 &
-  beside_pid=$!
-}
-
-joined() {
-  [ -n "${beside_pid:-}" ] || return 0
-  echo "== $beside_name (beside the steps above)"
-  local status=0
-  wait "$beside_pid" || status=$?
-  beside_pid=
-  cat "$tool/beside"
-  if [ "$status" = 0 ]; then
-    echo "   ok ($((SECONDS - beside_start)) s)"
-  else
-    echo "   FAILED ($((SECONDS - beside_start)) s)"
-    broken+=("$beside_name")
-  fi
-}
-
 # Root on Debian gets the packages that are missing; everybody else is told.
 packages() { # packages [package …]
   [ $# -gt 0 ] || return 0
@@ -83,7 +60,6 @@ go_tests() { # go_tests [flag or package of go test …]
   go tool -modfile=tools.mod gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --hide-summary skipped \
     --jsonfile-timing-events "$tool/times" --post-run-command "sh -c 'echo \$TESTS_FAILED \$TESTS_SKIPPED >$tool/counts'" -- "$@" || status=1
   go tool -modfile=tools.mod gotestsum tool slowest --num 10 --jsonfile "$tool/times" | sed '1i\\nSlowest tests:'
-  joined
   [ ${#broken[@]} -eq 0 ] || printf '\nFailed besides the tests, see above: %s\n' "${broken[*]}"
   passed=$(grep -c '"Action":"pass".*"Test":' "$tool/times") || true
   [ ! -s "$tool/counts" ] || read -r failed skipped <"$tool/counts"

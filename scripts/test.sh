@@ -39,14 +39,14 @@ provide() {
 # Compiles all packages and their tests, and links nothing.
 compile() { go list -export -deps -test ${race[@]+"${race[@]}"} ./... >"$tool/packages"; }
 
-# The linters read the export data that the tests are compiled to. With flags of its own, lint would compile everything once more. It
-# takes what the tests leave of the processors, and less than the commands in their sandboxes, which are niced by 10.
+# The linters read the export data that the tests are compiled to. With flags of its own, lint would compile everything once more. It runs
+# before the tests: beside them it found no processor, and its own time limits ended it.
 lint() {
   local linter
-  linter=$(GOFLAGS=$given nice -n 19 go tool -modfile=tools.mod -n golangci-lint) || return 1
-  GOFLAGS="${GOFLAGS:-} ${race[*]-}" nice -n 19 "$linter" run || return 1
+  linter=$(GOFLAGS=$given go tool -modfile=tools.mod -n golangci-lint) || return 1
+  GOFLAGS="${GOFLAGS:-} ${race[*]-}" "$linter" run || return 1
   # On macOS the server runs, and refuses commands.
-  GOFLAGS=$given GOOS=darwin CGO_ENABLED=0 nice -n 19 go vet ./...
+  GOFLAGS=$given GOOS=darwin CGO_ENABLED=0 go vet ./...
 }
 
 # A test that hangs must end before the whole run does.
@@ -77,10 +77,10 @@ else
   # TestRollingUpgrade builds an earlier commit in a folder that is another one each time. Without paths in the object files Go has it
   # in its cache, and with the same flags as the tests also all that it depends on.
   export GOFLAGS="${GOFLAGS:-} -trimpath"
-  # Everything is compiled once, before lint and the tests, which run side by side, ask for it.
+  # Everything is compiled once, before lint and the tests ask for it.
   step compile compile
+  step lint lint
   step failpoints go test -vet=off -tags failpoints ${race[@]+"${race[@]}"} ./internal/failpoint
-  beside lint lint
 fi
 
 # go vet is among the linters.
