@@ -143,6 +143,7 @@ test("what was remembered is not asked again, and is asked again when it was rev
     await page.getByRole("heading", { level: 1, name: "Inbox" }).waitFor();
     const first = await start(page);
     const asked = card(page, await server.asks(first));
+    await asked.waitFor();
     const remember = asked.getByLabel("Remember");
     const values = await remember
       .locator("option")
