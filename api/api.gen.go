@@ -172,7 +172,7 @@ type AgentBlockProps struct {
 	// Prompt A template. Blank text is refused, also where it is blank only after it was rendered.
 	Prompt string `json:"prompt"`
 
-	// Source `{type: internal, model?}`, or `{type: acp, command, args?, env?, model?}`.
+	// Source `{type: internal, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
 	Source AgentBlockSource `json:"source"`
 
 	// SystemPrompt A template.
@@ -183,7 +183,7 @@ type AgentBlockProps struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
-// AgentBlockSource `{type: internal, model?}`, or `{type: acp, command, args?, env?, model?}`.
+// AgentBlockSource `{type: internal, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
 type AgentBlockSource struct {
 	// Args Empty, or equal to the arguments of the registry; other ones are refused, not run.
 	Args *[]string `json:"args,omitempty"`
@@ -196,6 +196,14 @@ type AgentBlockSource struct {
 
 	// Model Null is the default.
 	Model *string `json:"model,omitempty"`
+
+	// Settings Only for `internal`: how the model answers, and each of `fallbacks`. What is not set is the operator's default, and then the
+	// vendor's. A setting is 422 if the vendor of one of these models is known not to have it, or if the operator does not leave it
+	// open; `GET /models` has the settings of each model. To other vendors it is sent as it is, and if they refuse it, the failure names it.
+	//
+	//
+	// Example: {"effort":"low","maxOutputTokens":4096}
+	Settings *ModelSettings `json:"settings,omitempty"`
 
 	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 	// speaks the Agent Client Protocol.
@@ -683,8 +691,8 @@ type CreateExecution struct {
 	// never pass through the model, and are masked wherever they show.
 	Secrets *[]string `json:"secrets,omitempty"`
 
-	// Source What answers the prompts: `{type: internal, model?}`, or `{type: acp, command, args?, model?, mode?, options?}`. A
-	// field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
+	// Source What answers the prompts: `{type: internal, model?, fallbacks?, settings?}`, or
+	// `{type: acp, command, args?, model?, mode?, options?}`. A field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
 	Source *Source `json:"source,omitempty"`
 
 	// SystemPrompt Replaces the persona of the internal agent, never its safety rules.
@@ -873,6 +881,10 @@ type EditGeneration struct {
 	// Text What is to be changed.
 	Text string `json:"text"`
 }
+
+// Effort How much the model reasons before it answers. Where a vendor is known to have fewer levels, a level that it does not have
+// becomes its next higher one, or else its highest. `none` is no reasoning, and 422 where a model is known always to reason.
+type Effort = domain.Effort
 
 // Environment defines model for Environment.
 type Environment = domain.EnvironmentInfo
@@ -1311,6 +1323,12 @@ type Model struct {
 	// Default Whether it answers where `source.model` is left out.
 	Default bool `json:"default"`
 
+	// Efforts The values of `effort`, of those that `source.settings` may set. Not each model of a vendor may have all of them.
+	Efforts []Effort `json:"efforts"`
+
+	// MaxOutputTokens The largest `maxOutputTokens` that the operator leaves open; null is no limit but the vendor's.
+	MaxOutputTokens *int64 `json:"maxOutputTokens"`
+
 	// Model The provider's own name for it.
 	//
 	// Example: qwen3
@@ -1326,6 +1344,10 @@ type Model struct {
 
 	// Reason Why it is not available.
 	Reason *string `json:"reason"`
+
+	// Settings What `source.settings` may set for it: the settings that its vendor has, as far as the operator leaves them open. Nobody knows
+	// what a vendor without a name of its own has; then all are listed, and it may refuse them.
+	Settings []string `json:"settings"`
 }
 
 // ModelPage defines model for ModelPage.
@@ -1335,6 +1357,13 @@ type ModelPage struct {
 	// NextCursor Send it back as `cursor` for the next page; null on the last one.
 	NextCursor *NextCursor `json:"nextCursor"`
 }
+
+// ModelSettings Only for `internal`: how the model answers, and each of `fallbacks`. What is not set is the operator's default, and then the
+// vendor's. A setting is 422 if the vendor of one of these models is known not to have it, or if the operator does not leave it
+// open; `GET /models` has the settings of each model. To other vendors it is sent as it is, and if they refuse it, the failure names it.
+//
+// Example: {"effort":"low","maxOutputTokens":4096}
+type ModelSettings = domain.ModelSettings
 
 // NextAttempt What the server tries again by itself, and when.
 type NextAttempt struct {

@@ -123,6 +123,9 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 		"models: {default: b, a: {provider: demo}, c: {provider: demo}}":                   {`"b"`},
 		"models: {a: {provider: magic}}":                                                   {"magic"},
 		"models: {a: {provider: openai, model: x, compaction: magic}}":                     {"models.a.compaction", "cut, summary"},
+		"models: {a: {provider: openai, model: x, effort: much}}":                          {"models.a.effort", "none, minimal, low"},
+		"models: {a: {provider: gemini, model: x, seed: 1}}":                               {"models.a.seed", "it takes: effort, maxOutputTokens, temperature"},
+		"models: {a: {provider: openai, model: x, requestSettings: [top_p]}}":              {"models.a.requestSettings.0", "top_p"},
 		"models: {a: {provider: openai, model: x, baseUrl: \"http://u:hunter2@host/v1\"}}": {"base URL"},
 	} {
 		read, err := written(t, text).readConfigFile()

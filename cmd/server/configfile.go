@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"signoff/internal/domain"
 	"signoff/internal/environments"
 	"signoff/internal/llm"
 )
@@ -69,8 +70,16 @@ type model struct {
 	ContextWindow int    `yaml:"contextWindow"`
 	Compaction    string `yaml:"compaction"`
 
-	MaxOutputTokens     int      `yaml:"maxOutputTokens"`
-	ThinkingTokens      int      `yaml:"thinkingTokens"`
+	MaxOutputTokens   int           `yaml:"maxOutputTokens"`
+	ThinkingTokens    int           `yaml:"thinkingTokens"`
+	Effort            domain.Effort `yaml:"effort"`
+	Temperature       *float64      `yaml:"temperature"`
+	Seed              *int64        `yaml:"seed"`
+	ParallelToolCalls *bool         `yaml:"parallelToolCalls"`
+
+	RequestSettings *[]string     `yaml:"requestSettings"` // that requests may set; without it all
+	MaxEffort       domain.Effort `yaml:"maxEffort"`       // of requests
+
 	InputCostPer1m      *float64 `yaml:"inputCostPer1m"`
 	OutputCostPer1m     *float64 `yaml:"outputCostPer1m"`
 	CacheReadCostPer1m  *float64 `yaml:"cacheReadCostPer1m"`

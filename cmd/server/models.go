@@ -22,7 +22,9 @@ func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker) (*
 	for name, m := range f.Models.Models {
 		entry := llm.Model{
 			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow, Compaction: m.Compaction,
-			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, InputCostPer1m: m.InputCostPer1m,
+			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, Effort: m.Effort, Temperature: m.Temperature, Seed: m.Seed,
+			ParallelToolCalls: m.ParallelToolCalls, RequestSettings: m.RequestSettings, MaxEffort: m.MaxEffort,
+			InputCostPer1m:  m.InputCostPer1m,
 			OutputCostPer1m: m.OutputCostPer1m, CacheReadCostPer1m: m.CacheReadCostPer1m, CacheWriteCostPer1m: m.CacheWriteCostPer1m,
 		}
 		if m.APIKeyEnv != "" {
@@ -61,6 +63,7 @@ func (m models) Models(ctx context.Context) []http.ModelInfo {
 		infos = append(infos, http.ModelInfo{
 			Name: info.Name, Provider: info.Provider, Model: info.Model, Default: info.Default,
 			Available: info.Available, Reason: info.Reason, ContextWindow: int64(m.entries[info.Name].ContextWindow),
+			Settings: info.Settings, Efforts: info.Efforts, MaxOutputTokens: int64(info.MaxOutputTokens),
 		})
 	}
 	return infos

@@ -28,6 +28,8 @@ type Models interface {
 	Names() []string
 	Default() string         // empty: none
 	Priced(name string) bool // the cost of a request is known
+	// CheckSettings is domain.CodeInvalid for a setting that one of the source's models does not take. The pointers begin with pointer.
+	CheckSettings(source domain.Source, pointer string) error
 	// CheckParts is domain.CodeInvalid for a picture or file that one of the source's models is not sent. The pointers begin with pointer.
 	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
 }

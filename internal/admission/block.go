@@ -15,6 +15,7 @@ func fromBlock(body api.CreateExecution) api.CreateExecution {
 	props := body.Block.Props
 	source := api.Source{Source: domain.Source{
 		Type: props.Source.Type, Command: api.Or(props.Source.Command, ""), Model: api.Or(props.Source.Model, ""),
+		Settings: props.Source.Settings,
 	}}
 	if args := api.Or(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
 		source.Args = args

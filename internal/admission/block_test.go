@@ -42,6 +42,7 @@ func TestBadBlocks(t *testing.T) {
 		"beside capabilities":             {beside(`"capabilities":{}`), "/capabilities"},
 		"beside a timeout":                {beside(`"timeoutSeconds":1`), "/timeoutSeconds"},
 		"beside a directory":              {beside(`"workingDirectory":"."`), "/workingDirectory"},
+		"a setting that the model lacks":  {aBlock(`"source":{"type":"internal","model":"dear","settings":{"effort":"max"}},"prompt":"x"`), "/block/props/source/settings/effort"},
 		"as an assistant":                 {beside(`"kind":"assistant"`), "/kind"},
 		"with an unknown model to fall back to, in its own place": {beside(`"budget":{"cost":1}`), "/budget/cost"},
 	} {

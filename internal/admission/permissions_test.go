@@ -79,6 +79,7 @@ func TestBadPermissions(t *testing.T) {
 	a := newAdmission()
 	for _, row := range append(badPermissions(), []badInput{
 		{"unknown fallback", `"source":{"type":"internal","fallbacks":["dear","gpt-9"]}`, domain.CodeUnknownModel, "/source/fallbacks/1"},
+		{"a setting that a fallback does not take", `"source":{"type":"internal","model":"demo","fallbacks":["dear"],"settings":{"effort":"max"}}`, domain.CodeInvalid, "/source/settings/effort"},
 		{"a cost that nobody knows", `"budget":{"cost":1}`, domain.CodeInvalid, "/budget/cost"},
 		{"a cost that nobody knows of a fallback", `"source":{"type":"internal","model":"dear","fallbacks":["demo"]},"budget":{"cost":1}`, domain.CodeInvalid, "/budget/cost"},
 	}...) {
@@ -108,6 +109,7 @@ func TestAnExternalAgentIsNotToldWhatItWouldIgnore(t *testing.T) {
 	a := newAdmission()
 	for fields, pointer := range map[string]string{
 		`"source":{"type":"acp","command":"mock","fallbacks":["demo"]}`:         "/source/fallbacks",
+		`"source":{"type":"acp","command":"mock","settings":{}}`:                "/source/settings",
 		`"source":{"type":"acp","command":"mock"},"tools":{"enabled":["bash"]}`: "/tools/enabled",
 		`"source":{"type":"acp","command":"mock"},"memory":{"enabled":true}`:    "/memory/enabled",
 		`"source":{"type":"acp","command":"mock"},"secrets":["github"]`:         "/secrets",
@@ -120,4 +122,21 @@ func TestAnExternalAgentIsNotToldWhatItWouldIgnore(t *testing.T) {
 		"capabilities":{"executeCommands":true},"safeMode":false,"budget":{"tokens":9},"runbookId":"a",
 		"policy":{"unattended":true,"rules":[{"effect":"deny","matcher":{"class":"network"}}]},
 		"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}`)
+}
+
+// TestModelSettingsNeedAServerThatKnowsThem: an older one would ask the model without them.
+func TestModelSettingsNeedAServerThatKnowsThem(t *testing.T) {
+	a := newAdmission()
+	for source, wanted := range map[string]int{
+		`{"type":"internal"}`:                              0,
+		`{"type":"internal","settings":{}}`:                0,
+		`{"type":"internal","settings":{"effort":"low"}}`:  domain.RequiresModelSettings,
+		`{"type":"internal","settings":{"temperature":0}}`: domain.RequiresModelSettings,
+	} {
+		for _, body := range []string{`{"source":` + source + `,"prompt":"x"}`, aBlock(`"source":` + source + `,"prompt":"x"`)} {
+			if got := a.admitted(t, body).Requires; got != wanted {
+				t.Errorf("%s requires %d", body, got)
+			}
+		}
+	}
 }

@@ -41,7 +41,7 @@ func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) 
 			return domain.Invalid("/budget/cost", "The cost of the model %s is unknown: its prices are not in the registry.", model)
 		}
 	}
-	return nil
+	return a.config.Models.CheckSettings(request.Source, "/source/settings")
 }
 
 // checkPolicy checks the policy, tools and secrets of a request.

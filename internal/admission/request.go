@@ -72,6 +72,9 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 	if err := a.place(&request, api.Or(body.WorkingDirectory, "")); err != nil {
 		return request, err
 	}
+	if len(request.Source.ModelSettings().Names()) > 0 {
+		request.Requires = max(request.Requires, domain.RequiresModelSettings)
+	}
 	found, err := a.findSources(ctx, by, api.Or(body.ContextFrom, nil), body.OutputsFrom)
 	if err != nil {
 		return request, err

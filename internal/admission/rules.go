@@ -42,6 +42,7 @@ func (f *fieldErrors) source(body api.CreateExecution) {
 		}
 		f.refuse("belongs to the type internal: an external agent has its own", sentFields{
 			{"/source/fallbacks", body.Source.Fallbacks != nil},
+			{"/source/settings", body.Source.Settings != nil},
 			{"/tools/enabled", body.Tools != nil && body.Tools.Enabled != nil},
 			{"/memory/enabled", body.Memory != nil && api.Or(body.Memory.Enabled, false)},
 			{"/secrets", len(api.Or(body.Secrets, nil)) > 0},

@@ -96,8 +96,11 @@ const RequiresEnvironments = 1
 // does not get.
 const RequiresFiles = 2
 
+// RequiresModelSettings is required by an execution whose request sets how its model answers: an older server would ask the model without that.
+const RequiresModelSettings = 3
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresFiles
+const Understands = RequiresModelSettings
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {
@@ -129,6 +132,16 @@ type Source struct {
 	Options map[string]string `json:"options,omitempty"`
 	// Fallbacks are models that are asked, in this order, where the one before fails for good.
 	Fallbacks []string `json:"fallbacks,omitempty"`
+	// Settings of the internal agent's model, and of its fallbacks.
+	Settings *ModelSettings `json:"settings,omitempty"`
+}
+
+// ModelSettings are the settings of the source's model; none of them is set where the request has none.
+func (s Source) ModelSettings() ModelSettings {
+	if s.Settings == nil {
+		return ModelSettings{}
+	}
+	return *s.Settings
 }
 
 // ToolSettings says which tools of the internal agent there are, and which commands they may run.

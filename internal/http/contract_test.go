@@ -319,6 +319,7 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"ExecutionStatus": texts(domain.Statuses),
 		"ApprovalStatus":  {"pending", "approved", "denied", "expired", "cancelled"},
 		"ApprovalKind":    texts(domain.ApprovalKinds),
+		"Effort":          texts(domain.Efforts),
 		"WebhookType":     texts(domain.NotificationTypes),
 		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
 		"FinishReason": {

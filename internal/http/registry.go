@@ -122,9 +122,13 @@ func toModel(m ModelInfo) api.Model {
 	out := api.Model{
 		Name: m.Name, Provider: m.Provider, Model: m.Model, Default: m.Default,
 		Available: m.Available, Reason: textOrNull(m.Reason),
+		Settings: append([]string{}, m.Settings...), Efforts: append([]domain.Effort{}, m.Efforts...),
 	}
 	if m.ContextWindow > 0 {
 		out.ContextWindow = &m.ContextWindow
+	}
+	if m.MaxOutputTokens > 0 {
+		out.MaxOutputTokens = &m.MaxOutputTokens
 	}
 	return out
 }

@@ -175,6 +175,10 @@ type ModelInfo struct {
 	Default, Available    bool
 	Reason                string // why it is unavailable
 	ContextWindow         int64  // 0: unknown
+
+	Settings        []string        // that a request may set
+	Efforts         []domain.Effort // that it may ask for
+	MaxOutputTokens int64           // that it may ask for at most; 0: no limit
 }
 
 // Agents is the registry of external agents.

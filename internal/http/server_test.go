@@ -240,7 +240,8 @@ type modelRegistry admissiontest.Models
 func (s modelRegistry) Models(context.Context) []ModelInfo {
 	infos := make([]ModelInfo, len(s))
 	for i, name := range s {
-		infos[i] = ModelInfo{Name: name, Provider: "demo", Model: name, Default: i == 0, Available: true, ContextWindow: 4096}
+		infos[i] = ModelInfo{Name: name, Provider: "demo", Model: name, Default: i == 0, Available: true, ContextWindow: 4096,
+			Settings: []string{"effort"}, Efforts: []domain.Effort{"low"}, MaxOutputTokens: 512}
 	}
 	return infos
 }

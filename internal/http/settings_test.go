@@ -16,7 +16,10 @@ import (
 
 // everySetting is a request with every field that says what an execution may do.
 const everySetting = `{
-	"source": {"type": "internal", "model": "dear", "fallbacks": ["demo"]}, "prompt": "say x", "safeMode": false,
+	"source": {
+		"type": "internal", "model": "dear", "fallbacks": ["demo"],
+		"settings": {"effort": "xhigh", "maxOutputTokens": 4096, "temperature": 0.25, "seed": -9223372036854775808, "parallelToolCalls": false}
+	}, "prompt": "say x", "safeMode": false,
 	"capabilities": {"read": "ask", "write": "deny", "execute": "allow", "network": "allow", "mcp": "deny", "delegate": "deny", "host": "deny"},
 	"tools": {
 		"enabled": ["bash", "think"],

@@ -20,7 +20,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 	asked := t.agent.models.asked()
 	view := t.agent.conversation.view()
 	question := provider.Request{System: t.system, Tools: t.agent.tools.definitions,
-		Schema: t.schema(), CacheKey: string(t.agent.execution.ID)}
+		Schema: t.schema(), Settings: t.settings(), CacheKey: string(t.agent.execution.ID)}
 	repeated, err := t.retries(ctx)
 	if err != nil {
 		return provider.Answer{}, nil, err
@@ -47,6 +47,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		if err != nil {
 			return provider.Answer{}, nil, err
 		}
+		trouble = t.naming(trouble)
 		if told := t.agent.account.countBroken(asked, got.Usage); len(told) > 0 {
 			if err := t.host.Emit(ctx, told...); err != nil {
 				return provider.Answer{}, nil, err

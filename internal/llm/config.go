@@ -86,14 +86,19 @@ func checked(m Model) (Model, provider.Provider, error) {
 		}
 		return m, of, domain.Invalid(m.Pointer("provider"), "model %q names the provider %q; there are: %s",
 			m.Name, m.Provider, strings.Join(names, ", "))
+	case m.MaxOutputTokens < 0:
+		return m, of, domain.Invalid(m.Pointer("maxOutputTokens"), "the output tokens of model %q are negative", m.Name)
+	}
+	if err := checkSettings(m, of); err != nil {
+		return m, of, err
+	}
+	switch {
 	case of.NeedsAddress && m.BaseURL == "":
 		return m, of, domain.Invalid(m.Pointer("baseUrl"), "model %q has no base URL, which the provider %s needs", m.Name, of.Name)
 	case of.Address == "" && !of.NeedsAddress: // it asks nobody
 		return m, of, nil
 	case m.Model == "":
 		return m, of, domain.Invalid(m.Pointer("model"), "model %q does not say the provider's name for it", m.Name)
-	case m.MaxOutputTokens < 0:
-		return m, of, domain.Invalid(m.Pointer("maxOutputTokens"), "the output tokens of model %q are negative", m.Name)
 	case m.ThinkingTokens < 0:
 		return m, of, domain.Invalid(m.Pointer("thinkingTokens"), "the thinking tokens of model %q are negative", m.Name)
 	}

@@ -31,7 +31,7 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 	}
 	var tried []string
 	if domain.CodeOf(err) == domain.CodeContextOverflow {
-		done, failed := t.summarize(ctx, reasonOverflow, t.agent.models.asked().fullAt())
+		done, failed := t.summarize(ctx, reasonOverflow, t.fullAt())
 		if failed != nil {
 			return provider.Answer{}, nil, failed
 		}
@@ -47,7 +47,7 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 		{func() domain.ContextCompacted { return t.agent.conversation.shorten(reasonOverflow, math.MinInt64) },
 			"without its older tool results"},
 		{func() domain.ContextCompacted {
-			return t.agent.conversation.trim(reasonOverflow, t.agent.models.asked().fullAt())
+			return t.agent.conversation.trim(reasonOverflow, t.fullAt())
 		}, "with the tool results of the last round shortened"},
 	} {
 		if domain.CodeOf(err) != domain.CodeContextOverflow {
@@ -77,7 +77,7 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 // makeRoom cuts old results where the next request comes near the limit of the model. Where the limit is unknown, the
 // provider's refusal tells it.
 func (t *turn) makeRoom(ctx context.Context) error {
-	conversation, limit := &t.agent.conversation, t.agent.models.asked().fullAt()
+	conversation, limit := &t.agent.conversation, t.fullAt()
 	conversation.asked = t.agent.models.asked().model.Name
 	if limit == 0 || conversation.estimate(conversation.view()) <= limit {
 		return nil
@@ -91,6 +91,9 @@ func (t *turn) makeRoom(ctx context.Context) error {
 	}
 	return t.tellCompacted(ctx, done)
 }
+
+// fullAt is how many tokens a request to the model whose turn it is may have before room is made; 0 = unknown.
+func (t *turn) fullAt() int64 { return t.agent.models.asked().fullAt(t.agent.execution.Request.Source) }
 
 func (t *turn) tellCompacted(ctx context.Context, done domain.ContextCompacted) error {
 	done.Turn = t.number

@@ -29,14 +29,22 @@ func newCandidate(model Model, of provider.Provider, setup provider.Setup) *cand
 	return c
 }
 
-// fullAt is how many tokens a request may have before room is made; 0 = unknown.
-func (c *candidate) fullAt() int64 {
+// fullAt is how many tokens a request of the source may have before room is made; 0 = unknown.
+func (c *candidate) fullAt(source domain.Source) int64 {
 	window := int64(c.model.ContextWindow)
 	limit := window * nearLimit / 100
-	if reserved := c.provider.Reserved; reserved != nil && window > 0 {
-		limit = min(limit, window-int64(reserved(c.model)))
+	if window > 0 {
+		limit = min(limit, window-int64(c.reserved(c.settings(source))))
 	}
 	return limit
+}
+
+// reserved is how many tokens of the window an answer with these settings may need.
+func (c *candidate) reserved(settings domain.ModelSettings) int {
+	if c.provider.Reserved == nil {
+		return settings.MaxOutputTokens
+	}
+	return c.provider.Reserved(c.model, settings)
 }
 
 // lineup is the models that one execution may ask, in their order, and those that are out.

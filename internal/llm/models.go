@@ -2,7 +2,10 @@ package llm
 
 import (
 	"context"
+	"slices"
 	"sync"
+
+	"signoff/internal/domain"
 )
 
 // ModelInfo is what may be shown of a model. It has neither key nor address.
@@ -13,6 +16,10 @@ type ModelInfo struct {
 	Default   bool
 	Available bool
 	Reason    string // why it is not available
+
+	Settings        []string        // that a request may set
+	Efforts         []domain.Effort // that it may ask for, if it may set the effort
+	MaxOutputTokens int             // that it may ask for at most; 0 = no limit of the operator
 }
 
 // Models lists the models and whether each could be used now. Providers are asked at most every 30 seconds and
@@ -22,8 +29,12 @@ func (r *Registry) Models(ctx context.Context) []ModelInfo {
 	infos := make([]ModelInfo, len(names))
 	var asking sync.WaitGroup
 	for i, name := range names {
-		model := r.candidates[name].model
-		infos[i] = ModelInfo{Name: name, Provider: model.Provider, Model: model.Model, Default: name == r.config.Default}
+		c := r.candidates[name]
+		infos[i] = ModelInfo{Name: name, Provider: c.model.Provider, Model: c.model.Model, Default: name == r.config.Default,
+			Settings: c.takes(), MaxOutputTokens: c.model.MaxOutputTokens}
+		if slices.Contains(infos[i].Settings, domain.SettingEffort) {
+			infos[i].Efforts = c.efforts()
+		}
 		asking.Go(func() {
 			infos[i].Reason = r.probes[name].reason(ctx)
 			infos[i].Available = infos[i].Reason == ""

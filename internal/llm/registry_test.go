@@ -126,16 +126,18 @@ func TestModels(t *testing.T) {
 		begun := time.Now()
 		got := registry.Models(t.Context())
 		want(t, "took", time.Since(begun), 2*time.Second)
+		all := domain.SettingNames
 		wanted := []llm.ModelInfo{
-			{Name: "401", Provider: "openai", Model: "m", Reason: "The provider does not accept the key."},
-			{Name: "404", Provider: "openai", Model: "m", Available: true},
-			{Name: "500", Provider: "openai", Model: "m", Reason: "The provider answers with an error."},
-			{Name: "claude", Provider: "anthropic", Model: "m", Available: true},
+			{Name: "401", Provider: "openai", Model: "m", Reason: "The provider does not accept the key.", Settings: all, Efforts: domain.Efforts},
+			{Name: "404", Provider: "openai", Model: "m", Available: true, Settings: all, Efforts: domain.Efforts},
+			{Name: "500", Provider: "openai", Model: "m", Reason: "The provider answers with an error.", Settings: all, Efforts: domain.Efforts},
+			{Name: "claude", Provider: "anthropic", Model: "m", Available: true, Efforts: domain.Efforts,
+				Settings: []string{domain.SettingEffort, domain.SettingMaxOutputTokens, domain.SettingTemperature, domain.SettingParallelToolCalls}},
 			{Name: "demo", Provider: "demo", Default: true, Available: true},
-			{Name: "down", Provider: "openai", Model: "m", Reason: "No connection: the connection failed."},
-			{Name: "keyless", Provider: "openai", Model: "m", Reason: "The environment variable SOME_KEY is empty."},
-			{Name: "ok", Provider: "openai", Model: "m", Available: true},
-			{Name: "slow", Provider: "openai", Model: "m", Reason: "No connection: it did not answer in time."},
+			{Name: "down", Provider: "openai", Model: "m", Reason: "No connection: the connection failed.", Settings: all, Efforts: domain.Efforts},
+			{Name: "keyless", Provider: "openai", Model: "m", Reason: "The environment variable SOME_KEY is empty.", Settings: all, Efforts: domain.Efforts},
+			{Name: "ok", Provider: "openai", Model: "m", Available: true, Settings: all, Efforts: domain.Efforts},
+			{Name: "slow", Provider: "openai", Model: "m", Reason: "No connection: it did not answer in time.", Settings: all, Efforts: domain.Efforts},
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

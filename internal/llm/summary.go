@@ -70,8 +70,11 @@ func (t *turn) askSummary(ctx context.Context, asked *candidate, conversation st
 	limited, cancel := context.WithTimeout(ctx, summaryTime)
 	defer cancel()
 	sink := &summarySink{}
+	settings := t.settings()
+	settings.MaxOutputTokens = asked.model.MaxOutputTokens // the request's is about its answers, and may leave no room for a summary
 	answer, err := asked.client.Stream(limited, provider.Request{
 		System: summaryText, Messages: []domain.Message{{Role: domain.RoleUser, Text: "<conversation>\n" + conversation + "\n</conversation>"}},
+		Settings: settings,
 	}, sink)
 	text = strings.TrimSpace(t.agent.mask.MaskString(sink.text.String()))
 	switch {

@@ -84,17 +84,21 @@ func TestOurCallIDsFitEveryVendor(t *testing.T) {
 
 func TestFullAt(t *testing.T) {
 	for _, test := range []struct {
-		model Model
-		want  int64
+		model    Model
+		settings *domain.ModelSettings
+		want     int64
 	}{
-		{Model{Provider: openai.Name}, 0},
-		{Model{Provider: anthropic.Name}, 0},
-		{Model{Provider: openai.Name, ContextWindow: 10_000}, 8000},
-		{Model{Provider: anthropic.Name, ContextWindow: 200_000}, 160_000},
-		{Model{Provider: anthropic.Name, ContextWindow: 200_000, MaxOutputTokens: 64_000}, 136_000},
+		{Model{Provider: openai.Name}, nil, 0},
+		{Model{Provider: anthropic.Name}, nil, 0},
+		{Model{Provider: openai.Name, ContextWindow: 10_000}, nil, 8000},
+		{Model{Provider: openai.Name, ContextWindow: 10_000, MaxOutputTokens: 4000}, nil, 6000},
+		{Model{Provider: openai.Name, ContextWindow: 10_000, MaxOutputTokens: 4000}, &domain.ModelSettings{MaxOutputTokens: 3000}, 7000},
+		{Model{Provider: anthropic.Name, ContextWindow: 200_000}, nil, 160_000},
+		{Model{Provider: anthropic.Name, ContextWindow: 200_000, MaxOutputTokens: 64_000}, nil, 136_000},
+		{Model{Provider: anthropic.Name, ContextWindow: 200_000, MaxOutputTokens: 64_000}, &domain.ModelSettings{MaxOutputTokens: 50_000}, 150_000},
 	} {
 		of, _ := providerOf(test.model.Provider)
-		if got := (&candidate{model: test.model, provider: of}).fullAt(); got != test.want {
+		if got := (&candidate{model: test.model, provider: of}).fullAt(domain.Source{Settings: test.settings}); got != test.want {
 			t.Errorf("%+v: got %d, want %d", test.model, got, test.want)
 		}
 	}

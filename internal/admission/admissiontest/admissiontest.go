@@ -47,6 +47,14 @@ func (Agents) Environment(name string) string {
 	return ""
 }
 
+// CheckSettings implements [admission.Models]: "dear" does not take the effort max.
+func (m Models) CheckSettings(source domain.Source, pointer string) error {
+	if source.ModelSettings().Effort == "max" && slices.Contains(append([]string{source.Model}, source.Fallbacks...), "dear") {
+		return domain.Invalid(pointer+"/effort", "The model dear does not take the effort max.")
+	}
+	return nil
+}
+
 // CheckParts implements [admission.Models]: all but "dear" take everything.
 func (m Models) CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error {
 	if source.Model == "dear" && len(domain.FileParts(parts)) > 0 {

@@ -21,6 +21,7 @@ var Provider = provider.Provider{
 	Address:   "https://api.anthropic.com/v1",
 	Check:     check,
 	Reserved:  maxOutput,
+	Settings:  settingRules,
 	Schema:    schemaRules,
 	CacheRead: 0.1, CacheWrite: 1.25,
 	Media: func(provider.Model) []string { return provider.PicturesAndPDF },
@@ -51,7 +52,7 @@ func newClient(entry provider.Model, setup provider.Setup) *client {
 	header.Set("Accept", "text/event-stream")
 	return &client{
 		name:     entry.Name,
-		model:    model{maker: entry.Maker(), name: entry.Model, maxOutput: maxOutput(entry), thinking: entry.ThinkingTokens},
+		model:    model{maker: entry.Maker(), name: entry.Model, entry: entry},
 		failures: provider.NewFailures(entry, setup, statusOf),
 		address:  base + "/messages",
 		header:   header,

@@ -103,8 +103,8 @@ func TestAnthropicOutputLimit(t *testing.T) {
 			if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), test.wrong) {
 				t.Errorf("%+v: %v", test.model, err)
 			}
-		case err != nil || Provider.Reserved(test.model) != test.want:
-			t.Errorf("%+v: %d, %v", test.model, Provider.Reserved(test.model), err)
+		case err != nil || Provider.Reserved(test.model, domain.ModelSettings{}) != test.want:
+			t.Errorf("%+v: %d, %v", test.model, Provider.Reserved(test.model, domain.ModelSettings{}), err)
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"cmp"
+
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
 )
@@ -12,29 +14,31 @@ const defaultMaxOutput = 8192
 const leastThinking = 1024
 
 // maxOutput is how many tokens an answer may have, the thinking included. The vendor wants to be told, and keeps them free in the window.
-func maxOutput(m provider.Model) int {
+func maxOutput(m provider.Model, s domain.ModelSettings) int {
+	limit, thinking := cmp.Or(s.MaxOutputTokens, m.MaxOutputTokens), budgetOf(m, s.Effort)
 	switch {
-	case m.MaxOutputTokens > 0:
-		return m.MaxOutputTokens
+	case limit > 0:
+		return limit
 	case m.ContextWindow > 0: // a prompt has to fit, too
-		return m.ThinkingTokens + min(defaultMaxOutput, max(m.ContextWindow/2, 1))
+		return thinking + min(defaultMaxOutput, max(m.ContextWindow/2, 1))
 	default:
-		return m.ThinkingTokens + defaultMaxOutput
+		return thinking + defaultMaxOutput
 	}
 }
 
 // check finds what the vendor would refuse in every request.
 func check(m provider.Model) error {
+	most := maxOutput(m, m.Settings())
 	switch {
 	case m.ThinkingTokens > 0 && m.ThinkingTokens < leastThinking:
 		return domain.Invalid(m.Pointer("thinkingTokens"), "model %q has %d thinking tokens; at least %d, or none",
 			m.Name, m.ThinkingTokens, leastThinking)
-	case m.ThinkingTokens >= maxOutput(m):
+	case m.ThinkingTokens >= maxOutput(m, domain.ModelSettings{}):
 		return domain.Invalid(m.Pointer("thinkingTokens"), "the thinking tokens of model %q leave none of its %d output tokens",
-			m.Name, maxOutput(m))
-	case m.ContextWindow > 0 && maxOutput(m) >= m.ContextWindow:
+			m.Name, maxOutput(m, domain.ModelSettings{}))
+	case m.ContextWindow > 0 && most >= m.ContextWindow:
 		return domain.Invalid(m.Pointer("maxOutputTokens"), "the %d output tokens of model %q leave none of its window of %d",
-			maxOutput(m), m.Name, m.ContextWindow)
+			most, m.Name, m.ContextWindow)
 	}
 	return nil
 }

@@ -12,24 +12,25 @@ import (
 
 // model is what a request says of the model that is asked.
 type model struct {
-	maker     provider.Maker // of its states
-	name      string         // the vendor's
-	maxOutput int
-	thinking  int // tokens; 0 = none
+	maker provider.Maker // of its states
+	name  string         // the vendor's
+	entry provider.Model
 }
 
 // encode translates a request. Two marks tell the vendor what to keep in its cache: all up to the system prompt, the
 // tools included, which never changes, and all up to the newest message, which the next round begins with.
 func (m model) encode(request provider.Request) ([]byte, error) {
 	question := body{
-		Model:     m.name,
-		MaxTokens: m.maxOutput,
-		Stream:    true,
-		Messages:  m.conversation(request),
-		Thinking:  m.thinkingMode(request.Messages),
+		Model:        m.name,
+		MaxTokens:    maxOutput(m.entry, request.Settings),
+		Stream:       true,
+		Messages:     m.conversation(request),
+		Thinking:     m.thinkingMode(request),
+		OutputConfig: m.outputConfig(request),
+		ToolChoice:   choiceOf(request),
 	}
-	if request.Schema != nil {
-		question.OutputConfig = &outputConfig{Format: &format{Type: "json_schema", Schema: request.Schema}}
+	if !willThink(m.entry, request.Settings) { // it refuses one, and the entry may have it for requests without an effort
+		question.Temperature = request.Settings.Temperature
 	}
 	for _, definition := range request.Tools {
 		question.Tools = append(question.Tools, tool{definition.Name, definition.Description, definition.Schema})
@@ -44,6 +45,29 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 		return nil, fmt.Errorf("anthropic: the request cannot be written: %w", err)
 	}
 	return encoded.Bytes(), nil
+}
+
+// outputConfig is nil where there is nothing to say.
+func (m model) outputConfig(request provider.Request) *outputConfig {
+	config := outputConfig{}
+	if effort := request.Settings.Effort; effort != domain.EffortNone && decidesItself(m.name) {
+		config.Effort = effort
+	}
+	if request.Schema != nil {
+		config.Format = &format{Type: "json_schema", Schema: request.Schema}
+	}
+	if config == (outputConfig{}) {
+		return nil
+	}
+	return &config
+}
+
+func choiceOf(request provider.Request) *toolChoice {
+	parallel := request.Settings.ParallelToolCalls
+	if parallel == nil || len(request.Tools) == 0 {
+		return nil
+	}
+	return &toolChoice{Type: "auto", DisableParallel: !*parallel}
 }
 
 // conversation translates the messages. Users and assistants take turns, and the user begins: neighbours of one side

@@ -93,16 +93,19 @@ func (m model) thoughts(message domain.Message) (blocks []thinkingBlock) {
 // thinkingMode tells the model whether to think. A newer model decides for itself how much; an older one has a budget,
 // and with a budget the API refuses a conversation whose open round of tools does not begin with a thought. There may
 // be none: another model may have begun the round, or a restart. Such a request is sent without thinking.
-func (m model) thinkingMode(messages []domain.Message) *thinking {
+func (m model) thinkingMode(request provider.Request) *thinking {
 	switch {
-	case m.thinking == 0:
+	case !willThink(m.entry, request.Settings):
+		if request.Settings.Effort == domain.EffortNone && sinceClaude(m.name, 5, 0) { // which think unless they are told not to
+			return &thinking{Type: "disabled"}
+		}
 		return nil
 	case decidesItself(m.name):
 		return &thinking{Type: "adaptive", Display: "summarized"} // some models keep their thoughts to themselves otherwise
-	case !m.remembers(messages):
+	case !m.remembers(request.Messages):
 		return nil
 	default:
-		return &thinking{Type: "enabled", BudgetTokens: m.thinking}
+		return &thinking{Type: "enabled", BudgetTokens: budget(m.entry, request.Settings)}
 	}
 }
 
@@ -133,11 +136,11 @@ var claudes = regexp.MustCompile(`claude-[a-z]+(?:-(\d{1,2})(?:[-.](\d{1,2}))?)?
 // decidesItself tells whether the model thinks as it sees fit. Claude 4.6 was the first that does, and the models after
 // it refuse a budget. A name that says nothing of Claude is some gateway's, and takes what was there first.
 func decidesItself(model string) bool {
-	return sinceClaude4(model, 6)
+	return sinceClaude(model, 4, 6)
 }
 
-// sinceClaude4 tells whether a model is Claude 4 with this minor version, or newer.
-func sinceClaude4(model string, minor int) bool {
+// sinceClaude tells whether a model is a Claude of this version, or newer. One whose name has no version is the newest.
+func sinceClaude(model string, major, minor int) bool {
 	version := claudes.FindStringSubmatch(strings.ToLower(model))
 	if version == nil {
 		return false
@@ -147,5 +150,5 @@ func sinceClaude4(model string, minor int) bool {
 	}
 	its, _ := strconv.Atoi(version[1])
 	itsMinor, _ := strconv.Atoi(version[2])
-	return its > 4 || (its == 4 && itsMinor >= minor)
+	return its > major || (its == major && itsMinor >= minor)
 }

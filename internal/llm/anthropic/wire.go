@@ -1,6 +1,10 @@
 package anthropic
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"signoff/internal/domain"
+)
 
 // Name is what the configuration calls the provider.
 const Name = "anthropic"
@@ -15,12 +19,22 @@ type body struct {
 	Thinking  *thinking `json:"thinking,omitempty"`
 	Tools     []tool    `json:"tools,omitempty"`
 
+	Temperature *float64    `json:"temperature,omitempty"`
+	ToolChoice  *toolChoice `json:"tool_choice,omitempty"`
+
 	OutputConfig *outputConfig `json:"output_config,omitempty"`
+}
+
+// toolChoice is whether one answer may have several calls: https://platform.claude.com/docs/en/agents-and-tools/tool-use/implement-tool-use#parallel-tool-use
+type toolChoice struct {
+	Type            string `json:"type"`
+	DisableParallel bool   `json:"disable_parallel_tool_use"`
 }
 
 // outputConfig is how the model answers.
 type outputConfig struct {
-	Format *format `json:"format,omitempty"`
+	Effort domain.Effort `json:"effort,omitempty"`
+	Format *format       `json:"format,omitempty"`
 }
 
 // format holds the text of an answer to a schema.

@@ -18,8 +18,9 @@ const Name = "demo"
 
 // Provider is the script. It asks nobody, so it has no address and is always there.
 var Provider = provider.Provider{
-	Name: Name,
-	Open: func(_ provider.Model, setup provider.Setup) provider.Client { return client{pace: setup.Pace} },
+	Name:     Name,
+	Settings: provider.NoSettings,
+	Open:     func(_ provider.Model, setup provider.Setup) provider.Client { return client{pace: setup.Pace} },
 }
 
 // Pace is about that of a fast model; see [provider.Setup].

@@ -32,12 +32,13 @@ const Name = "openai"
 var Provider = provider.Provider{
 	Name:    Name,
 	Address: "https://api.openai.com/v1",
-	Check:   provider.NoOutputTokens,
+	Check:   provider.NoThinkingTokens,
 	Schema: func(model provider.Model, withTools bool) *provider.SchemaRules {
 		return vendorOf(model).schema(model, withTools)
 	},
-	Media: func(model provider.Model) []string { return vendorOf(model).sends() },
-	Open:  func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
+	Settings: settingRules,
+	Media:    func(model provider.Model) []string { return vendorOf(model).sends() },
+	Open:     func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },
 }
 
 // client asks one model.

@@ -23,6 +23,7 @@ func (c *client) params(request provider.Request) openai.ChatCompletionNewParams
 	if request.Schema != nil {
 		params.ResponseFormat = formatOf(request.Schema)
 	}
+	params.SetExtraFields(c.settingFields(request))
 	t := translator{request: request, maker: c.maker, vendor: c.vendor, ids: provider.WireIDs(c.maker, request.Messages, c.vendor.wireID)}
 	spoke := -1 // where the user last did
 	for i, message := range request.Messages {

@@ -53,6 +53,8 @@ type vendor struct {
 	resultPictures bool
 	// schemas is when the vendor holds an answer to a schema.
 	schemas schemaSupport
+	// settings are those that the vendor has, and how it wants to be sent them.
+	settings settingDialect
 }
 
 // thoughtReplay is which thoughts of earlier answers go back to the model that had them, in the field that they came in.
@@ -67,23 +69,25 @@ const (
 
 // The vendors with a name of their own. What is not here is asked by the provider [Name] with an address.
 var vendors = []vendor{
-	{hosts: []string{"api.openai.com"}, pdf: true, schemas: schemaAlways},
+	{hosts: []string{"api.openai.com"}, pdf: true, schemas: schemaAlways, settings: openaiSettings},
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
-		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini},
+		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini, settings: geminiSettings},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
-		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), textOnly: true},
+		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), textOnly: true, settings: deepseekSettings},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
-		hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, replay: replayAll, filler: new(" ")},
+		hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, replay: replayAll, filler: new(" "), settings: kimiSettings},
 	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
-		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll},
+		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll, settings: glmSettings},
 	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
-		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, resultPictures: true, noUsageOption: true, schemas: schemaAlone},
-	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}},
-	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, pdf: true, schemas: schemaAlone},
-	{name: "ollama", address: "http://127.0.0.1:11434/v1", schemas: schemaAlone},
-	{name: "vllm", address: "http://127.0.0.1:8000/v1", schemas: schemaAlone},
-	{name: "lmstudio", address: "http://127.0.0.1:1234/v1", schemas: schemaAlone},
-	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY", schemas: schemaAlways}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
+		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, resultPictures: true, noUsageOption: true, schemas: schemaAlone,
+		settings: mistralSettings},
+	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}, settings: groqSettings},
+	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, pdf: true, schemas: schemaAlone,
+		settings: openrouterSettings},
+	{name: "ollama", address: "http://127.0.0.1:11434/v1", schemas: schemaAlone, settings: ollamaSettings},
+	{name: "vllm", address: "http://127.0.0.1:8000/v1", schemas: schemaAlone, settings: vllmSettings},
+	{name: "lmstudio", address: "http://127.0.0.1:1234/v1", schemas: schemaAlone, settings: lmstudioSettings},
+	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY", schemas: schemaAlways, settings: openaiSettings}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
 }
 
 // sends are the media types that the vendor's models are sent. Which of them see pictures is theirs to say.

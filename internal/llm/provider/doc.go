@@ -24,7 +24,7 @@
 //
 // # A new provider
 //
-//	var Provider = provider.Provider{Name: "vendor", Address: "https://api.vendor.example/v1", Check: provider.NoOutputTokens, Open: open}
+//	var Provider = provider.Provider{Name: "vendor", Address: "https://api.vendor.example/v1", Check: provider.NoThinkingTokens, Open: open}
 //
 // Its client sends by [Setup.HTTPClient], reads by [EventReader], and returns [Failures.Of] where a stream has ended without an answer.
 // CONTRIBUTING.md has the steps.

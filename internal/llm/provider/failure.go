@@ -31,6 +31,8 @@ type Error struct {
 	Once  bool          // but no more than once
 	Mend  bool          // it does better only after somebody has mended something
 	After time.Duration // how long the vendor asks to wait; 0 = it does not say
+
+	Setting string // for which the vendor calls the request wrong; empty = for something else
 }
 
 // Error implements error.
@@ -49,10 +51,11 @@ func (f *Error) Mendable() bool {
 	}
 }
 
-// Refused tells whether the vendor calls the request wrong in itself. Such a request may do better without the state of earlier answers.
+// Refused tells whether the vendor calls the request wrong in itself, and for no setting. Such a request may do better without the state of earlier
+// answers.
 func (f *Error) Refused() bool {
 	var answered *statusError
-	if f.Shown.Code != domain.CodeModelFailed || !errors.As(f, &answered) {
+	if f.Setting != "" || f.Shown.Code != domain.CodeModelFailed || !errors.As(f, &answered) {
 		return false
 	}
 	return answered.status == http.StatusBadRequest || answered.status == http.StatusUnprocessableEntity

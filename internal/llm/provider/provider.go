@@ -30,8 +30,13 @@ type Provider struct {
 	// [domain.Invalid], with a pointer of [Model.Pointer]. nil = there is nothing to check.
 	Check func(Model) error
 
-	// Reserved is how many tokens of its window the model keeps free for its answer: a request with more is refused. nil = none.
-	Reserved func(Model) int
+	// Reserved is how many tokens of its window the model keeps free for an answer with these settings: a request with more is refused.
+	// nil = those of the settings.
+	Reserved func(Model, domain.ModelSettings) int
+
+	// Settings returns which settings the vendor of a model is known to have, beside those that are given: some exclude each other. nil = nobody
+	// knows, and all are sent.
+	Settings func(Model, domain.ModelSettings) SettingRules
 
 	// Schema returns the rules for a schema that the model holds its answers to, in a request with tools or without; nil = it cannot, or
 	// nobody knows. A nil function is the same.
@@ -60,9 +65,17 @@ type Model struct {
 	ContextWindow int    // tokens; 0 = unknown
 	Compaction    string // how room is made near the window's end: [CompactionCut] or [CompactionSummary]; empty = the first
 
-	// Anthropic wants to be told how long an answer may become; the others have limits of their own.
-	MaxOutputTokens int // of one answer, thinking included; 0 = the thinking, and what the provider takes for usual
-	ThinkingTokens  int // of them, for thinking; 0 = the model does not think before it speaks
+	// How the model answers if a request does not say otherwise. No request gets more than MaxOutputTokens.
+	MaxOutputTokens   int // of one answer, thinking included; 0 = the vendor's own limit; Anthropic's: the thinking, and what is usual
+	ThinkingTokens    int // Anthropic's, of them, for thinking; 0 = the model does not think before it speaks
+	Effort            domain.Effort
+	Temperature       *float64
+	Seed              *int64
+	ParallelToolCalls *bool
+
+	// What a request may say.
+	RequestSettings *[]string     // the names of the settings; nil = all
+	MaxEffort       domain.Effort // the highest; empty = no limit
 
 	// What a million tokens cost, in whatever currency the operator reckons in; nil = unknown. The provider may know what
 	// the cache costs where the entry does not say.
@@ -86,10 +99,10 @@ func (m Model) Pointer(field string) string {
 	return "/models/" + m.Name + "/" + field
 }
 
-// NoOutputTokens is the Check of an API that takes no limit of an answer.
-func NoOutputTokens(m Model) error {
-	if m.MaxOutputTokens+m.ThinkingTokens > 0 {
-		return domain.Invalid(m.Pointer(""), "model %q has output or thinking tokens, which the provider %s does not take", m.Name, m.Provider)
+// NoThinkingTokens is the Check of an API that does not count them.
+func NoThinkingTokens(m Model) error {
+	if m.ThinkingTokens > 0 {
+		return domain.Invalid(m.Pointer("thinkingTokens"), "model %q has thinking tokens, which the provider %s does not take; it may take an effort", m.Name, m.Provider)
 	}
 	return nil
 }
@@ -127,6 +140,7 @@ type Request struct {
 	Tools    []tools.Definition
 	Schema   json.RawMessage          // of the answer, as [SchemaRules.Strict] writes it for this model; nil = none
 	Files    map[domain.FileID][]byte // the bytes of all files that the parts of Messages name, each of a type of [Provider.Media]
+	Settings domain.ModelSettings     // the request's, and the entry's where it has none; the zero value = the vendor's defaults
 	CacheKey string                   // the same for all requests that begin alike, so that a vendor may send them to the same cache; empty = none
 }
 

@@ -17,6 +17,17 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 	question := body{
 		Model: c.model, Stream: true, Include: []string{encrypted},
 		Instructions: request.System, CacheKey: request.CacheKey, Input: []json.RawMessage{},
+		MaxOutputTokens: request.Settings.MaxOutputTokens, Temperature: request.Settings.Temperature,
+	}
+	switch effort := request.Settings.Effort; effort {
+	case "":
+	case domain.EffortNone:
+		question.Reasoning = &reasoning{Effort: effort}
+	default:
+		question.Reasoning = &reasoning{Effort: effort, Summary: "auto"}
+	}
+	if len(request.Tools) > 0 {
+		question.ParallelToolCalls = request.Settings.ParallelToolCalls
 	}
 	if request.Schema != nil {
 		question.Text = &text{Format: format{Type: "json_schema", Name: "answer", Strict: true, Schema: request.Schema}}

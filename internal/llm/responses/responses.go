@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
 )
 
@@ -24,9 +25,15 @@ const Name = "openai-responses"
 var Provider = provider.Provider{
 	Name:    Name,
 	Address: "https://api.openai.com/v1",
-	Check:   provider.NoOutputTokens,
+	Check:   provider.NoThinkingTokens,
 	Schema: func(provider.Model, bool) *provider.SchemaRules {
 		return &provider.SchemaRules{AllRequired: true, Recursive: true}
+	},
+	// Each model has levels of its own, which the vendor tells: https://platform.openai.com/docs/api-reference/responses/create
+	Settings: func(provider.Model, domain.ModelSettings) provider.SettingRules {
+		return provider.SettingRules{Known: true, Names: []string{
+			domain.SettingEffort, domain.SettingMaxOutputTokens, domain.SettingTemperature, domain.SettingParallelToolCalls,
+		}}
 	},
 	Media: func(provider.Model) []string { return provider.PicturesAndPDF },
 	Open:  func(model provider.Model, setup provider.Setup) provider.Client { return newClient(model, setup) },

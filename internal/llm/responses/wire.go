@@ -1,6 +1,10 @@
 package responses
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"signoff/internal/domain"
+)
 
 // body is the body of a request for one streamed answer. It has the fields that we send, of the many that the API knows.
 type body struct {
@@ -13,6 +17,18 @@ type body struct {
 	Tools        []tool            `json:"tools,omitempty"`
 	CacheKey     string            `json:"prompt_cache_key,omitempty"`
 	Text         *text             `json:"text,omitempty"`
+
+	Reasoning         *reasoning `json:"reasoning,omitempty"`
+	MaxOutputTokens   int        `json:"max_output_tokens,omitempty"`
+	Temperature       *float64   `json:"temperature,omitempty"`
+	ParallelToolCalls *bool      `json:"parallel_tool_calls,omitempty"`
+}
+
+// reasoning is how much the model reasons. Of what it has reasoned, the vendor shows a summary, if it is asked for one; models that do not reason
+// refuse the question: https://platform.openai.com/docs/guides/reasoning#reasoning-summaries
+type reasoning struct {
+	Effort  domain.Effort `json:"effort"`
+	Summary string        `json:"summary,omitempty"`
 }
 
 // encrypted has the vendor send what its model reasoned, for the model alone to read.
