@@ -126,6 +126,9 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 		"models: {a: {provider: openai, model: x, effort: much}}":                          {"models.a.effort", "none, minimal, low"},
 		"models: {a: {provider: gemini, model: x, seed: 1}}":                               {"models.a.seed", "it takes: effort, maxOutputTokens, temperature"},
 		"models: {a: {provider: openai, model: x, requestSettings: [top_p]}}":              {"models.a.requestSettings.0", "top_p"},
+		"models:\n  a: {provider: openai, model: x, extraBody: {tools: [hunter2]}}":        {"models.a.extraBody.tools", ">  2 |"},
+		"models:\n  a: {provider: openai, model: x, extraHeaders: {Cookie: hunter2}}":      {"models.a.extraHeaders.Cookie", ">  2 |"},
+		"models: {a: {provider: openai, model: x, extraBody: {a: .nan}}}":                  {"models.a.extraBody.a", "JSON"},
 		"models: {a: {provider: openai, model: x, baseUrl: \"http://u:hunter2@host/v1\"}}": {"base URL"},
 	} {
 		read, err := written(t, text).readConfigFile()

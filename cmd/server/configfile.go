@@ -80,6 +80,9 @@ type model struct {
 	RequestSettings *[]string     `yaml:"requestSettings"` // that requests may set; without it all
 	MaxEffort       domain.Effort `yaml:"maxEffort"`       // of requests
 
+	ExtraBody    map[string]any    `yaml:"extraBody"` // what a gateway wants beside
+	ExtraHeaders map[string]string `yaml:"extraHeaders"`
+
 	InputCostPer1m      *float64 `yaml:"inputCostPer1m"`
 	OutputCostPer1m     *float64 `yaml:"outputCostPer1m"`
 	CacheReadCostPer1m  *float64 `yaml:"cacheReadCostPer1m"`

@@ -71,10 +71,10 @@ var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 func (p *privateValues) take(value string, place []string) {
 	section, field, last := place[0], "", place[len(place)-1]
 	if len(place) > 2 {
-		field = place[2] // of an agent or a server
+		field = place[2] // of an agent, a server or a model
 	}
 	switch {
-	case field == "setEnv", section == "secrets" && last != "env" && last != "as":
+	case field == "setEnv", field == "extraHeaders", field == "extraBody", section == "secrets" && last != "env" && last != "as":
 		*p = append(*p, value)
 	case field == "env", field == "headersEnv", last == "env", strings.HasSuffix(last, "Env"):
 		if !variableName.MatchString(value) { // the value itself, or NAME=value

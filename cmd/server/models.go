@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"time"
 
 	"signoff/internal/admission"
+	"signoff/internal/domain"
 	"signoff/internal/http"
 	"signoff/internal/llm"
 	script "signoff/internal/llm/demo"
@@ -23,9 +25,16 @@ func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker) (*
 		entry := llm.Model{
 			Provider: m.Provider, Model: m.Model, BaseURL: m.BaseURL, APIKeyEnv: m.APIKeyEnv, ContextWindow: m.ContextWindow, Compaction: m.Compaction,
 			MaxOutputTokens: m.MaxOutputTokens, ThinkingTokens: m.ThinkingTokens, Effort: m.Effort, Temperature: m.Temperature, Seed: m.Seed,
-			ParallelToolCalls: m.ParallelToolCalls, RequestSettings: m.RequestSettings, MaxEffort: m.MaxEffort,
-			InputCostPer1m:  m.InputCostPer1m,
+			ParallelToolCalls: m.ParallelToolCalls, RequestSettings: m.RequestSettings, MaxEffort: m.MaxEffort, ExtraHeaders: m.ExtraHeaders,
+			ExtraBody: map[string]json.RawMessage{}, InputCostPer1m: m.InputCostPer1m,
 			OutputCostPer1m: m.OutputCostPer1m, CacheReadCostPer1m: m.CacheReadCostPer1m, CacheWriteCostPer1m: m.CacheWriteCostPer1m,
+		}
+		for field, value := range m.ExtraBody {
+			encoded, err := json.Marshal(value)
+			if err != nil {
+				return nil, f.mistake(domain.Invalid(domain.Pointer("models", name, "extraBody", field), "This cannot be written as JSON.").With(err))
+			}
+			entry.ExtraBody[field] = encoded
 		}
 		if m.APIKeyEnv != "" {
 			entry.APIKey = os.Getenv(m.APIKeyEnv)

@@ -23,6 +23,7 @@ func TestModelsOfTheFile(t *testing.T) {
 			if err := json.Unmarshal(body, &sent); err != nil {
 				t.Error(err)
 			}
+			sent["header"] = request.Header.Get("X-Team")
 		}
 		answer.WriteHeader(http.StatusForbidden)
 	}))
@@ -41,6 +42,8 @@ models:
     parallelToolCalls: false
     requestSettings: [effort, temperature]
     maxEffort: medium
+    extraBody: {top_k: 3, guard: {modes: [a, {b: 1.5}]}}
+    extraHeaders: {X-Team: ops}
   closed: {provider: openai, model: m, baseUrl: "http://127.0.0.1:1", requestSettings: []}
 `).readConfigFile()
 	if err != nil {
@@ -71,7 +74,8 @@ models:
 		t.Error(err)
 	}
 	want := map[string]any{
-		"reasoning_effort": "low", "max_tokens": 4096.0, "temperature": 0.0, "seed": 7.0,
+		"reasoning_effort": "low", "max_tokens": 4096.0, "temperature": 0.0, "seed": 7.0, "top_k": 3.0, "header": "ops",
+		"guard": map[string]any{"modes": []any{"a", map[string]any{"b": 1.5}}},
 	}
 	for name, value := range want {
 		if diff := cmp.Diff(value, sent[name]); diff != "" {

@@ -29,7 +29,7 @@ func (f configFile) openSecrets(config Config) (*secrets.Vault, *secrets.Masker,
 	if err := f.checkLengths(); err != nil {
 		return nil, nil, f.mistake(err)
 	}
-	values := slices.Concat(f.modelKeys(), f.agentSecrets(), config.databasePassword(), []string{f.searchKey()})
+	values := slices.Concat(f.modelKeys(), f.modelExtras(), f.agentSecrets(), config.databasePassword(), []string{f.searchKey()})
 	for _, s := range named {
 		values = append(values, s.Value)
 	}
@@ -101,6 +101,59 @@ func (f configFile) modelKeys() (values []string) {
 		}
 	}
 	return values
+}
+
+// modelExtras are the values of extraHeaders and extraBody whose names suggest a secret. Others are words of everyday texts, such as the name of a
+// team: to mask them would change what models are sent.
+func (f configFile) modelExtras() (values []string) {
+	for _, m := range f.Models.Models {
+		for name, value := range m.ExtraHeaders {
+			scheme, credential, found := strings.Cut(value, " ")
+			switch {
+			case found && slices.Contains(schemes, strings.ToLower(scheme)):
+				values = append(values, value, credential)
+			case secrets.Suspect(name), strings.Contains(strings.ToLower(name), "auth"):
+				values = append(values, value)
+			}
+		}
+		values = append(values, suspectsWithin(m.ExtraBody)...)
+	}
+	return values
+}
+
+// suspectsWithin are the texts of a document that stand anywhere under a suspect name.
+func suspectsWithin(document any) (values []string) {
+	switch node := document.(type) {
+	case map[string]any:
+		for name, value := range node {
+			if secrets.Suspect(name) {
+				values = append(values, textsWithin(value)...)
+			} else {
+				values = append(values, suspectsWithin(value)...)
+			}
+		}
+	case []any:
+		for _, element := range node {
+			values = append(values, suspectsWithin(element)...)
+		}
+	}
+	return values
+}
+
+func textsWithin(document any) (texts []string) {
+	switch node := document.(type) {
+	case string:
+		return []string{node}
+	case map[string]any:
+		for _, value := range node {
+			texts = append(texts, textsWithin(value)...)
+		}
+	case []any:
+		for _, element := range node {
+			texts = append(texts, textsWithin(element)...)
+		}
+	}
+	return texts
 }
 
 // agentSecrets are the variables of agents and MCP servers whose names suggest a secret, and all headers: a header is there to sign in,

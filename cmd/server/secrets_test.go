@@ -99,7 +99,14 @@ func TestTheMaskerKnowsAllThatTheOperatorGives(t *testing.T) {
 	} {
 		t.Setenv(name, value)
 	}
-	config := written(t, `models: {hosted: {provider: openai, model: m, apiKeyEnv: MODEL_VALUE}}
+	config := written(t, `models:
+  default: hosted
+  hosted: {provider: openai, model: m, apiKeyEnv: MODEL_VALUE}
+  behind:
+    provider: openai
+    model: m
+    extraHeaders: {Helicone-Auth: auth-of-the-gateway, X-Pass: Bearer bearer-of-the-gateway, X-Virtual-Key: virtual-key-of-it, X-Team: the-team-of-mine}
+    extraBody: {guard: [{token: {value: token-in-the-body}, mode: strict-mode}]}
 agents: {mine: {command: a, env: [AGENT_KEY, AGENT_PLACE, NOT_SET_KEY], setEnv: {apiKey: set-for-the-agent, FOO: plainly-set}}}
 mcpServers:
   one: {command: b, env: [MCP_PASSWORD], setEnv: {A_CREDENTIAL: set-for-mcp}}
@@ -119,13 +126,14 @@ mcpServers:
 	}
 	for _, secret := range []string{
 		"key-of-the-model", "key-of-the-agent", "set-for-the-agent", "password-of-mcp", "set-for-mcp", "Bearer header-of-mcp", "header-of-mcp",
+		"auth-of-the-gateway", "Bearer bearer-of-the-gateway", "bearer-of-the-gateway", "virtual-key-of-it", "token-in-the-body",
 		"pass/word-of-db", "pass%2Fword-of-db", "token-of-the-server",
 	} {
 		if got := masker.MaskString(secret); got != secrets.Masked {
 			t.Errorf("%s became %s", secret, got)
 		}
 	}
-	for _, plain := range []string{"place-of-the-agent", "plainly-set", "not-ours-to-read", "MODEL_VALUE", "db.example"} {
+	for _, plain := range []string{"place-of-the-agent", "the-team-of-mine", "strict-mode", "plainly-set", "not-ours-to-read", "MODEL_VALUE", "db.example"} {
 		if got := masker.MaskString(plain); got != plain {
 			t.Errorf("%s became %s", plain, got)
 		}
@@ -280,6 +288,8 @@ func TestMistakesShowNoSecretOfTheFile(t *testing.T) {
 		"models:\n  a: {provider: demo, apiKeyEnv: 'no-name CANARY'}\n  default: x":                                    "models.default",
 		demo + "mcpServers:\n  a:\n    setEnv:\n      X: |\n        one\n        CANARY\n    header: x":                ">  8 |",
 		demo + "mcpServers:\n  a:\n    setEnv:\n      X: one\n        CANARY\n      Y: &y !!str CANARY\n    header: x": ">  8 |",
+		"models:\n  a: {provider: openai, model: m, extraHeaders: {Host: a, X-Team: CANARY}}":                          ">  2 |",
+		"models:\n  a:\n    provider: openai\n    extraBody: {n: [CANARY]}\n    model: m":                              "models.a.extraBody.n",
 		"CANARY": "signoff.yaml", "- CANARY": "signoff.yaml", "models: CANARY\n\tx": "signoff.yaml",
 	} {
 		out := failureOfStart(t, strings.ReplaceAll(text, "CANARY", canary))

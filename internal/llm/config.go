@@ -92,6 +92,9 @@ func checked(m Model) (Model, provider.Provider, error) {
 	if err := checkSettings(m, of); err != nil {
 		return m, of, err
 	}
+	if err := provider.CheckExtra(m); err != nil {
+		return m, of, err
+	}
 	switch {
 	case of.NeedsAddress && m.BaseURL == "":
 		return m, of, domain.Invalid(m.Pointer("baseUrl"), "model %q has no base URL, which the provider %s needs", m.Name, of.Name)

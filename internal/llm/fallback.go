@@ -24,6 +24,7 @@ func newCandidate(model Model, of provider.Provider, setup provider.Setup) *cand
 	if model.APIKeyEnv != "" && model.APIKey == "" {
 		c.client = keyless{model}
 	} else {
+		setup.Masker = model.Hiding(setup.Masker)
 		c.client = of.Open(model, setup)
 	}
 	return c

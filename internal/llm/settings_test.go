@@ -27,8 +27,9 @@ type listener struct {
 	status int
 	answer string
 
-	mu     sync.Mutex
-	bodies []string
+	mu      sync.Mutex
+	bodies  []string
+	headers []http.Header
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -42,7 +43,7 @@ func (l *listener) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.bodies = append(l.bodies, string(body))
+	l.bodies, l.headers = append(l.bodies, string(body)), append(l.headers, request.Header.Clone())
 	return answers(l.status, nil, l.answer)(request)
 }
 
@@ -262,16 +263,25 @@ func TestLoweredLimitsHoldForEarlierRequests(t *testing.T) {
 // TestSettingsOfEntriesThatAreRefused: the server does not start with what each request would fail at.
 func TestSettingsOfEntriesThatAreRefused(t *testing.T) {
 	for at, model := range map[string]llm.Model{
-		"effort":            {Effort: "much"},
-		"maxEffort":         {MaxEffort: "much"},
-		"effort ":           {Effort: "high", MaxEffort: "low"},
-		"effort  ":          {Provider: "kimi", Model: "kimi-k3", Effort: "none"},
-		"temperature":       {Temperature: new(2.1)},
-		"temperature ":      {Provider: "anthropic", Model: "claude-opus-4-5", ThinkingTokens: 2000, Temperature: new(1.0)},
-		"seed":              {Provider: "gemini", Seed: new(int64(1))},
-		"maxOutputTokens":   {MaxOutputTokens: -1},
-		"thinkingTokens":    {ThinkingTokens: 2000},
-		"requestSettings/1": {RequestSettings: &[]string{"effort", "top_p"}},
+		"effort":                     {Effort: "much"},
+		"maxEffort":                  {MaxEffort: "much"},
+		"effort ":                    {Effort: "high", MaxEffort: "low"},
+		"effort  ":                   {Provider: "kimi", Model: "kimi-k3", Effort: "none"},
+		"temperature":                {Temperature: new(2.1)},
+		"temperature ":               {Provider: "anthropic", Model: "claude-opus-4-5", ThinkingTokens: 2000, Temperature: new(1.0)},
+		"seed":                       {Provider: "gemini", Seed: new(int64(1))},
+		"maxOutputTokens":            {MaxOutputTokens: -1},
+		"thinkingTokens":             {ThinkingTokens: 2000},
+		"requestSettings/1":          {RequestSettings: &[]string{"effort", "top_p"}},
+		"extraBody/messages":         {ExtraBody: map[string]json.RawMessage{"messages": json.RawMessage(`[]`)}},
+		"extraBody/apiKey":           {ExtraBody: map[string]json.RawMessage{"apiKey": json.RawMessage(`"x"`)}},
+		"extraBody/stream_options":   {ExtraBody: map[string]json.RawMessage{"stream_options": json.RawMessage(`{}`)}},
+		"extraHeaders/authorization": {ExtraHeaders: map[string]string{"authorization": "Bearer x"}},
+		"extraHeaders/x-api-key":     {ExtraHeaders: map[string]string{"x-api-key": "x"}},
+		"extraHeaders/Host":          {ExtraHeaders: map[string]string{"Host": "x"}},
+		"extraHeaders/X A":           {ExtraHeaders: map[string]string{"X A": "x"}},
+		"extraHeaders/X-A":           {ExtraHeaders: map[string]string{"X-A": "a\r\nHost: b"}},
+		"extraHeaders/x-b":           {ExtraHeaders: map[string]string{"X-B": "a", "x-b": "b"}},
 	} {
 		if model.Provider == "" {
 			model.Provider, model.BaseURL = "openai", "http://unknown.test/v1"
@@ -328,6 +338,48 @@ func TestARefusedSettingKeepsTheState(t *testing.T) {
 	}
 	want(t, "requests", len(vendor.bodies), 1)
 	want(t, "dropped states", len(hosttest.Of[domain.ModelStateDropped](host)), 0)
+}
+
+// TestExtras: what the entry adds is in each request and each probe, cannot replace what the request says, and is not shown where the vendor quotes it.
+func TestExtras(t *testing.T) {
+	const team, secret = "team-of-mine-7", "virtual-9f3b"
+	for name, field := range map[string]string{"openai": "max_completion_tokens", "openai-responses": "max_output_tokens", "anthropic": "max_tokens"} {
+		vendor := &listener{status: http.StatusBadRequest, answer: `{"error":{"message":"no account ` + secret + ` of ` + team + `, ` + team + `-east and Portal"}}`}
+		model := llm.Model{
+			Provider: name, Model: "m",
+			ExtraHeaders: map[string]string{"x-team": "Bearer " + team, "X-Short": "of", "X-East": team + "-east"},
+			ExtraBody: map[string]json.RawMessage{
+				field: json.RawMessage("9"), "gateway": json.RawMessage(`{"key":["` + secret + `"]}`), "a.b": json.RawMessage("true"),
+				"response_format": json.RawMessage(`"text"`),
+			},
+		}
+		sent, err := asksWith(t, model, `{"maxOutputTokens":700}`, vendor)
+		for field, wanted := range map[string]string{field: "700", "gateway": `{"key":["` + secret + `"]}`, "a.b": "true", "model": `"m"`, "response_format": `"text"`} {
+			want(t, name+": "+field, string(sent[field]), wanted)
+		}
+		want(t, name+": times that the field is sent", strings.Count(vendor.bodies[0], `"`+field+`"`), 1)
+		want(t, name+": header", vendor.headers[0].Get("X-Team"), "Bearer "+team)
+		if said := domain.FailureOf(err).Message; !strings.Contains(said, "no account [masked] of [masked], [masked] and Portal") {
+			t.Errorf("%s: %s", name, said)
+		}
+		registryOf(t, model, vendor).Models(t.Context())
+		want(t, name+": header of a probe", vendor.headers[len(vendor.headers)-1].Get("X-Team"), "Bearer "+team)
+	}
+}
+
+// TestTheSchemaOfAnAnswerIsNotTheOperators.
+func TestTheSchemaOfAnAnswerIsNotTheOperators(t *testing.T) {
+	vendor := &listener{status: http.StatusForbidden}
+	c := config(vendor)
+	c.Models["test"] = llm.Model{Provider: "azure", Model: "m", BaseURL: "http://a.test/v1", ExtraBody: map[string]json.RawMessage{"response_format": json.RawMessage(`"text"`)}}
+	e := execution()
+	e.Request.OutputSchema = json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)
+	if _, err := open(t, c, e).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err == nil {
+		t.Error("it was not refused")
+	}
+	if !strings.Contains(vendor.bodies[0], `"json_schema"`) {
+		t.Errorf("sent %s", vendor.bodies[0])
+	}
 }
 
 // TestASummaryMayBeLongerThanAnAnswer of the request, and is asked for with its other settings.

@@ -46,6 +46,7 @@ func newClient(entry provider.Model, setup provider.Setup) *client {
 	if entry.APIKey != "" { // in a header of its own, which a redirect would carry to another host; [provider.Setup.HTTPClient] follows none
 		header.Set("X-Api-Key", entry.APIKey)
 	}
+	entry.AddHeaders(header)
 	probed := header.Clone()
 	base := strings.TrimSuffix(entry.BaseURL, "/v1") + "/v1" // the vendor's own tools have the address without the version
 	header.Set("Content-Type", "application/json")

@@ -44,7 +44,7 @@ func (m model) encode(request provider.Request) ([]byte, error) {
 	if err := encoder.Encode(question); err != nil {
 		return nil, fmt.Errorf("anthropic: the request cannot be written: %w", err)
 	}
-	return encoded.Bytes(), nil
+	return m.entry.AddFields(encoded.Bytes()), nil
 }
 
 // outputConfig is nil where there is nothing to say.

@@ -16,6 +16,7 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -47,6 +48,7 @@ type client struct {
 	model    string
 	maker    provider.Maker
 	vendor   vendor
+	extra    map[string]json.RawMessage // fields that the entry adds
 	failures provider.Failures
 	chat     openai.ChatCompletionService
 	probe    func(context.Context) error
@@ -68,11 +70,16 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 		options = append(options, option.WithAPIKey(model.APIKey))
 		header.Set("Authorization", "Bearer "+model.APIKey)
 	}
+	model.AddHeaders(header)
+	for name, value := range model.ExtraHeaders {
+		options = append(options, option.WithHeader(name, value))
+	}
 	return &client{
 		name:     model.Name,
 		model:    model.Model,
 		maker:    model.Maker(),
 		vendor:   vendorOf(model),
+		extra:    model.ExtraBody,
 		failures: provider.NewFailures(model, setup, statusOf),
 		chat:     openai.NewChatCompletionService(options...),
 		probe:    func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", header.Clone()) },

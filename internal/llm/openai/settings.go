@@ -66,9 +66,14 @@ var (
 	lmstudioSettings = settingDialect{rules: has(nil, domain.SettingMaxOutputTokens, domain.SettingTemperature, domain.SettingSeed)}
 )
 
-// settingFields are the fields of a request for its settings.
+// settingFields are the fields of a request for its settings, and those that the entry adds where the settings leave room for them.
 func (c *client) settingFields(request provider.Request) map[string]any {
 	dialect, wanted, fields := c.vendor.settings, request.Settings, map[string]any{}
+	for name, value := range c.extra {
+		if name != "response_format" || request.Schema == nil {
+			fields[name] = value
+		}
+	}
 	switch {
 	case dialect.reasoning != nil:
 		maps.Copy(fields, dialect.reasoning(c.model, wanted.Effort))

@@ -77,6 +77,10 @@ type Model struct {
 	RequestSettings *[]string     // the names of the settings; nil = all
 	MaxEffort       domain.Effort // the highest; empty = no limit
 
+	// What is added to each request; see [CheckExtra].
+	ExtraBody    map[string]json.RawMessage
+	ExtraHeaders map[string]string
+
 	// What a million tokens cost, in whatever currency the operator reckons in; nil = unknown. The provider may know what
 	// the cache costs where the entry does not say.
 	InputCostPer1m      *float64

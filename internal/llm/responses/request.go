@@ -47,7 +47,7 @@ func (c *client) encode(request provider.Request) ([]byte, error) {
 	if err := encoder.Encode(question); err != nil {
 		return nil, fmt.Errorf("responses: the request cannot be written: %w", err)
 	}
-	return encoded.Bytes(), nil
+	return c.entry.AddFields(encoded.Bytes()), nil
 }
 
 func (c *client) items(request provider.Request, said domain.Message, ids map[string]string) []json.RawMessage {

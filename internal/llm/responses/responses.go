@@ -43,6 +43,7 @@ var Provider = provider.Provider{
 type client struct {
 	name     string // of the model, in the registry
 	model    string
+	entry    provider.Model
 	maker    provider.Maker
 	failures provider.Failures
 	address  string
@@ -58,12 +59,14 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 	if model.APIKey != "" {
 		header.Set("Authorization", "Bearer "+model.APIKey)
 	}
+	model.AddHeaders(header)
 	probed := header.Clone()
 	header.Set("Content-Type", "application/json")
 	header.Set("Accept", "text/event-stream")
 	return &client{
 		name:     model.Name,
 		model:    model.Model,
+		entry:    model,
 		maker:    model.Maker(),
 		failures: provider.NewFailures(model, setup, statusOf),
 		address:  model.BaseURL + "/responses",
