@@ -87,6 +87,10 @@ export const fields = [
     name: "fallbacks", pointer: "/source/fallbacks", kind: "names", only: "internal", label: "Fallback models",
     hint: "Are asked in this order where the one before fails, with commas between them.",
   },
+  {
+    name: "modelSettings", pointer: "/source/settings", kind: "json", rows: 2, only: "internal", label: "Settings of the model, as JSON",
+    hint: "effort, maxOutputTokens, temperature, seed, parallelToolCalls; GET /models lists what a model takes.", placeholder: '{"effort": "low"}',
+  },
   { name: "metadata", pointer: "/metadata", kind: "pairs", rows: 3, label: "Metadata", hint: "One name=value on each line.", placeholder: "ticket=OPS-1234" },
   {
     name: "outputSchema", pointer: "/outputSchema", kind: "json", rows: 4, label: "Output schema, as JSON",

@@ -97,7 +97,7 @@ test("running again keeps the environment, without the digest that no request se
 
 test("running again keeps whatever held an execution back", () => {
   const members = {
-    source: { type: "internal", model: "big", fallbacks: ["demo"] }, systemPrompt: "Be brief.",
+    source: { type: "internal", model: "big", fallbacks: ["demo"], settings: { effort: "low", seed: 7 } }, systemPrompt: "Be brief.",
     capabilities: { ...settings.defaultCapabilities, write: "deny" },
     tools: { enabled: [], bashPolicy: { defaultBehavior: "deny" } }, safeMode: false,
     policy: { unattended: true, rules: [{ effect: "deny", matcher: { path: "/srv/**" } }] },
