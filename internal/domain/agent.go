@@ -17,7 +17,8 @@ type Agent interface {
 	// Prompt runs one turn until the agent stops, and reports its progress to host. When ctx ends, Prompt returns an error at once; the session
 	// evaluates the cause of ctx.
 	//
-	// A failure with a code for the client is a [*Error]; any other error is shown as internal.
+	// A failure with a code for the client is a [*Error]; any other error is shown as internal. Beside the stop reason of a limit or a refusal, the
+	// error says in words what happened; without one the session has words of its own.
 	Prompt(ctx context.Context, host Host, prompt Prompt) (StopReason, error)
 
 	// Close releases the agent's resources. It is called once, after the last Prompt has returned.

@@ -60,6 +60,7 @@ const (
 const (
 	CodeLimitReached           Code = "limitReached"           // the model's token limit, or maxIterations
 	CodeRefused                Code = "refused"                // the model declined
+	CodeContentFiltered        Code = "contentFiltered"        // the content filter of the model's provider stopped the request or its answer
 	CodeTimedOut               Code = "timedOut"               // timeoutSeconds of active time are over
 	CodeModelFailed            Code = "modelFailed"            // the provider answered with an error, also after retries
 	CodeModelUnauthorized      Code = "modelUnauthorized"      // the provider does not accept the key

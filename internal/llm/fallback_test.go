@@ -63,7 +63,10 @@ func TestWhatAnotherModelIsAskedFor(t *testing.T) {
 		{"too large a request", answers(413, nil, ""), "", 1},
 		{"too long a conversation", answers(400, nil, tooLong), "", 1},
 		{"the token limit", streams(says("par"), ends("length"), done), "", 1},
-		{"a refusal", streams(ends("content_filter"), done), "", 1},
+		{"a refusal", streams(delta(`{"refusal":"I will not."}`), ends("stop"), done), "", 1},
+		{"a content filter", streams(says("par"), ends("content_filter"), done), domain.CodeContentFiltered, 1},
+		{"a content filter before the answer", answers(403, nil, `{"error":{"message":"It requires moderation.","code":403,"metadata":{"reasons":["violence"]}}}`),
+			domain.CodeContentFiltered, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -58,7 +58,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopReason, _ error) {
 	answer, said, err := t.ask(ctx)
 	if err != nil {
-		return nil, "", err
+		return nil, stopOf(err), err
 	}
 	var requests []domain.Payload
 	if answer.Finish == provider.FinishStop {
@@ -74,9 +74,11 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 	}
 	switch {
 	case answer.Finish == provider.FinishLength: // the calls of a cut answer may be cut themselves, and run as something else
-		return nil, domain.StopMaxTokens, nil
+		return nil, domain.StopMaxTokens, domain.Errorf(domain.CodeLimitReached, "The answer of model %q was cut at a limit of tokens, its own or the model's. "+
+			"What it had said is kept, and none of its calls has run. Ask for less at once, or raise the model's maxOutputTokens.", t.agent.models.asked().model.Name)
 	case answer.Finish == provider.FinishRefusal:
-		return nil, domain.StopRefusal, nil
+		return nil, domain.StopRefusal, domain.Errorf(domain.CodeRefused, "Model %q declined to go on, in its own words, which are kept. "+
+			"No other model was asked. Say what the task is for, or choose another model.", t.agent.models.asked().model.Name)
 	case len(calls) == 0:
 		stop, err := t.silent()
 		return nil, stop, err
@@ -89,6 +91,14 @@ func (t *turn) round(ctx context.Context) (calls []pendingCall, _ domain.StopRea
 	}
 	t.agent.conversation.add(remembered)
 	return calls, "", nil
+}
+
+// stopOf is the stop reason of a turn that ends with this error; empty where it broke down.
+func stopOf(err error) domain.StopReason {
+	if domain.CodeOf(err) == domain.CodeContentFiltered {
+		return domain.StopRefusal
+	}
+	return ""
 }
 
 // act brings calls to their end, all at once, adds the results to the history in the order of the calls, and tells whether the turn ends

@@ -39,11 +39,12 @@ func (t *turn) stateOf(said *message, answer provider.Answer, calls []pendingCal
 	}}
 }
 
-// withoutState takes an attempt, and makes another one without state where the vendor has called the request wrong and there was some in it. A
-// signature may have lapsed, or a gateway may have got another model behind it. If the vendor refuses that as well, the state is not the reason: it
+// withoutState takes an attempt, and makes another one without state where the vendor has called the request wrong, there was some in it, and nothing says
+// that the reason is another one. A signature may have lapsed, or a gateway may have got another model behind it. If the vendor refuses that as well, the state is not the reason: it
 // goes with the next request again.
 func (t *turn) withoutState(ctx context.Context, got provider.Answer, said *message, err error) (provider.Answer, *message, error) {
-	if !refuses(err) {
+	var failed *provider.Error
+	if !errors.As(err, &failed) || !failed.RefusedState() {
 		return got, said, err
 	}
 	asked := t.agent.models.asked()
@@ -55,17 +56,12 @@ func (t *turn) withoutState(ctx context.Context, got provider.Answer, said *mess
 	if err := t.host.Emit(ctx, dropped); err != nil {
 		return provider.Answer{}, nil, err
 	}
-	if got, said, err = t.attempts(ctx); refuses(err) {
+	if got, said, err = t.attempts(ctx); errors.As(err, &failed) && failed.Refused() {
 		for _, state := range refused {
 			delete(t.agent.conversation.refused, state)
 		}
 	}
 	return got, said, err
-}
-
-func refuses(err error) bool {
-	var failed *provider.Error
-	return errors.As(err, &failed) && failed.Refused()
 }
 
 // digest names a state.

@@ -59,7 +59,7 @@ func asksOn(t *testing.T, model *scripted, history []domain.Message) *hosttest.H
 	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
 		return domain.Grant{Message: "denied"}, nil
 	}}
-	if _, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil {
+	if stop, err := opened.Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil && stop == "" {
 		t.Fatal(err)
 	}
 	return host
@@ -86,11 +86,27 @@ func TestStateIsDroppedWhole(t *testing.T) {
 	}
 }
 
+// TestARefusalOfSomethingElseKeepsTheState: no request is spent, and no event says that state was dropped.
+func TestARefusalOfSomethingElseKeepsTheState(t *testing.T) {
+	model := &scripted{answers: []func(provider.Sink) (provider.Answer, error){callsWith("old"), func(provider.Sink) (provider.Answer, error) {
+		return provider.Answer{}, refusedWith(t, `{"error":{"message":"Invalid schema for function","code":"invalid_function_parameters"}}`)
+	}}}
+	host := &hosttest.Host{Grant: func(context.Context, domain.ToolCall) (domain.Grant, error) {
+		return domain.Grant{Message: "denied"}, nil
+	}}
+	_, err := openScripted(t, model).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}})
+	if domain.CodeOf(err) != domain.CodeModelFailed || len(model.asked) != 2 || len(hosttest.Of[domain.ModelStateDropped](host)) != 0 {
+		t.Errorf("%d requests: %v", len(model.asked), err)
+	}
+}
+
 // refused is what a real client answers when the vendor calls a request wrong.
-func refused(t *testing.T) error {
+func refused(t *testing.T) error { return refusedWith(t, `{"error":{"message":"Invalid signature"}}`) }
+
+func refusedWith(t *testing.T, said string) error {
 	entry := provider.Model{Name: "x", Provider: openai.Name, Model: "m", BaseURL: "http://vendor.test"}
 	wrong := openai.Provider.Open(entry, providertest.Setup(providertest.Reply(func(request *http.Request) (*http.Response, error) {
-		body := io.NopCloser(strings.NewReader(`{"error":{"message":"Invalid signature"}}`))
+		body := io.NopCloser(strings.NewReader(said))
 		return &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: body, Request: request}, nil
 	})))
 	_, err := wrong.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})

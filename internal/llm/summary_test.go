@@ -122,7 +122,8 @@ func TestNoSummary(t *testing.T) {
 		"empty":        {saysOnly(" "), domain.CodeModelFailed, "is empty"},
 		"too long":     {saysOnly(strings.Repeat("x", 17<<10)), domain.CodeModelFailed, "is too long"},
 		"cut short":    {streams(says("The "), ends("length"), done), domain.CodeModelFailed, "is too long"},
-		"refused":      {streams(says("No."), ends("content_filter"), done), domain.CodeModelFailed, "was refused"},
+		"refused":      {streams(delta(`{"refusal":"No."}`), ends("stop"), done), domain.CodeModelFailed, "was refused"},
+		"filtered":     {streams(says("No."), ends("content_filter"), done), domain.CodeContentFiltered, "content filter"},
 		"broken off":   {streams(says("The ")), domain.CodeModelStreamBroken, ""},
 		"too slow":     {stalls, domain.CodeModelFailed, "took longer than 2m0s"},
 	} {

@@ -51,6 +51,12 @@ func stopped(stop domain.StopReason) outcome {
 	}
 }
 
+// because is the same end with the agent's own words for it.
+func (end outcome) because(failure domain.Failure) outcome {
+	end.failure = &failure
+	return end
+}
+
 func failed(failure domain.Failure) outcome {
 	return outcome{status: domain.StatusFailed, finish: domain.FinishError, failure: &failure}
 }

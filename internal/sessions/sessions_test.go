@@ -273,6 +273,20 @@ func TestStopReasons(t *testing.T) {
 	}
 }
 
+// TestAStopInWords: the agent's own words and code take the place of the session's, and the stop reason stays.
+func TestAStopInWords(t *testing.T) {
+	w := newWorld(t, storetest.SQLite(t), func(_ context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		_ = t.Say("m", "partial")
+		return domain.StopRefusal, domain.Errorf(domain.CodeContentFiltered, "The filter said no.")
+	})
+	id := w.start()
+	end := w.ended(id)
+	want := domain.Failure{Code: domain.CodeContentFiltered, Message: "The filter said no."}
+	if end.Status != domain.StatusFailed || end.Output.FinishReason != domain.FinishRefusal || *end.Output.Error != want || end.Output.Text != "partial" {
+		t.Errorf("%s: %+v", end.Status, end.Output)
+	}
+}
+
 func TestAgentThatFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		script sessionstest.Script

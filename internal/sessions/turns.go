@@ -175,8 +175,10 @@ func (s *Session) ending() outcome {
 	switch {
 	case s.turn.stage == turnSuperseded:
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
-	case s.turn.result.err != nil:
+	case s.turn.result.err != nil && s.turn.result.stop == "":
 		return failed(domain.FailureOf(s.turn.result.err))
+	case s.turn.result.err != nil:
+		return stopped(s.turn.result.stop).because(domain.FailureOf(s.turn.result.err))
 	case s.blocks.generates() && s.turn.result.stop == domain.StopEndTurn && !s.blocks.submitted():
 		return failed(domain.Failure{Code: domain.CodeGenerationFailed, Message: "The model has not handed in any blocks."})
 	case s.turn.result.stop == domain.StopCancelled && s.turn.stage == turnDenied: // some agents end so after a denied call

@@ -54,7 +54,7 @@ func newClient(entry provider.Model, setup provider.Setup) *client {
 	return &client{
 		name:     entry.Name,
 		model:    model{maker: entry.Maker(), name: entry.Model, entry: entry},
-		failures: provider.NewFailures(entry, setup, statusOf),
+		failures: provider.NewFailures(entry, setup, statusOf, stateRefusals),
 		address:  base + "/messages",
 		header:   header,
 		http:     setup.HTTPClient(),
@@ -105,7 +105,7 @@ func (c *client) read(ctx context.Context, events feed, r *reader) (provider.Ans
 // end decides whether the stream was an answer. After a stop reason it was, whatever happened to the connection.
 func (c *client) end(ctx context.Context, r *reader, err error) (provider.Answer, error) {
 	if r.stop != "" {
-		return r.answer()
+		return r.answer(c.failures)
 	}
 	return provider.Answer{}, c.failures.Of(ctx, err)
 }

@@ -331,7 +331,7 @@ func TestAnthropicStopReasons(t *testing.T) {
 	}{
 		"end_turn": {}, "tool_use": {}, "stop_sequence": {},
 		"max_tokens": {finish: provider.FinishLength}, "model_context_window_exceeded": {finish: provider.FinishLength},
-		"refusal":         {finish: provider.FinishRefusal},
+		"refusal":         {code: domain.CodeContentFiltered},
 		"pause_turn":      {code: domain.CodeModelStreamBroken, retry: true},
 		"out_of_patience": {code: domain.CodeModelFailed},
 	} {

@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -24,6 +25,7 @@ func dialect() providertest.Dialect {
 			return "event: error\ndata: " + failure(status, message) + "\n\n"
 		},
 		Overflow: `{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 208310 tokens > 200000 maximum"}}`,
+		Filtered: `{"type":"error","error":{"type":"invalid_request_error","message":"Output blocked by content filtering policy"}}`,
 		Address:  "http://vendor.test/prefix/v1/messages", KeyHeader: "X-Api-Key", Key: providertest.Key,
 		Read: readSent,
 	}
@@ -52,16 +54,16 @@ func (s *stream) write(p providertest.Piece) {
 	switch {
 	case p.Raw != "":
 		s.body.WriteString(p.Raw)
-	case p.Text != "":
+	case p.Text != "" || p.Refusal != "":
 		s.enter("text", `{"type":"text","text":""}`)
-		s.delta(s.next-1, `{"type":"text_delta","text":`+providertest.InJSON(p.Text)+`}`)
+		s.delta(s.next-1, `{"type":"text_delta","text":`+providertest.InJSON(p.Text+p.Refusal)+`}`)
 	case p.Thought != "":
 		s.enter("thinking", `{"type":"thinking","thinking":"","signature":""}`)
 		s.delta(s.next-1, `{"type":"thinking_delta","thinking":`+providertest.InJSON(p.Thought)+`}`)
 	case p.Call != nil:
 		s.leave()
 		if p.Call.Name != "" {
-			s.calls[p.Call.Number] = s.start(fmt.Sprintf(`{"type":"tool_use","id":"toolu_%d","name":%s,"input":{}}`, p.Call.Number, providertest.InJSON(p.Call.Name)))
+			s.calls[p.Call.Number] = s.start(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%s,"input":{}}`, cmp.Or(p.Call.ID, fmt.Sprintf("toolu_%d", p.Call.Number)), providertest.InJSON(p.Call.Name)))
 		}
 		s.delta(s.calls[p.Call.Number], `{"type":"input_json_delta","partial_json":`+providertest.InJSON(p.Call.Arguments)+`}`)
 	case p.Usage != nil:
@@ -74,7 +76,7 @@ func (s *stream) write(p providertest.Piece) {
 		for _, index := range slices.Sorted(maps.Values(s.calls)) {
 			s.event(fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
 		}
-		reason := map[string]string{"stop": "end_turn", "tools": "tool_use", "length": "max_tokens"}[p.Stop]
+		reason := map[string]string{"stop": "end_turn", "tools": "tool_use", "length": "max_tokens", "filter": "refusal"}[p.Stop]
 		if reason == "" {
 			reason = p.Stop
 		}

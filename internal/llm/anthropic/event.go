@@ -26,6 +26,7 @@ type part struct {
 	text, thinking, signature string
 	data, id, name            string // of a block that begins
 	partial, stop             string // of what is added
+	category, explanation     string // of a refusal
 }
 
 // next returns the next event that says something; provider.ErrEnded where the stream has ended, and a *provider.ReportedError where the provider
@@ -53,12 +54,14 @@ func readEvent(read gjson.Result) event {
 		told = block
 	}
 	field := func(name string) string { return provider.Field(told, name).String() }
+	details := provider.Field(told, "stop_details")
 	return event{
 		kind:  provider.Field(read, "type").String(),
 		index: provider.Field(read, "index").Int(),
 		part: part{
 			kind: field("type"), text: field("text"), thinking: field("thinking"), signature: field("signature"),
 			data: field("data"), id: field("id"), name: field("name"), partial: field("partial_json"), stop: field("stop_reason"),
+			category: provider.Field(details, "category").Str, explanation: provider.Field(details, "explanation").Str,
 		},
 		usage: cmp.Or(provider.Field(read, "usage").Raw, provider.Field(provider.Field(read, "message"), "usage").Raw),
 	}

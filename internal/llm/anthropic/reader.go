@@ -15,6 +15,7 @@ type reader struct {
 	thoughts thoughtReader
 	calls    provider.Calls
 	stop     string
+	declined []string // category and explanation of a refusal, as far as there are any
 	usage    usage
 	size     provider.Size
 	spoken   int // characters of text
@@ -33,6 +34,7 @@ func (r *reader) take(next *event) error {
 	case "message_delta":
 		r.usage.take(next.usage)
 		r.stop = cmp.Or(next.part.stop, r.stop)
+		r.decline(next.part.category, next.part.explanation)
 	}
 	return nil // also an event that is not known: the vendor adds some without a new version
 }
@@ -93,8 +95,17 @@ func (r *reader) think(thought string) error {
 	return r.sink.Thought(thought)
 }
 
-// answer reads the stop reason. A pause is for tools that the vendor runs itself, and we ask for none of them.
-func (r *reader) answer() (provider.Answer, error) {
+func (r *reader) decline(reasons ...string) {
+	for _, reason := range reasons {
+		if reason != "" {
+			r.declined = append(r.declined, reason)
+		}
+	}
+}
+
+// answer reads the stop reason. A refusal is one of the vendor's classifiers; a model that declines says so in its text and ends its turn as
+// with any other: https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals. A pause is for tools that the vendor runs itself, and we ask for none of them.
+func (r *reader) answer(failures provider.Failures) (provider.Answer, error) {
 	got := provider.Answer{Calls: r.calls.Result(), State: r.thoughts.state()}
 	switch r.stop {
 	case "end_turn", "tool_use", "stop_sequence":
@@ -102,7 +113,7 @@ func (r *reader) answer() (provider.Answer, error) {
 	case "max_tokens", "model_context_window_exceeded":
 		got.Finish = provider.FinishLength
 	case "refusal":
-		got.Finish = provider.FinishRefusal
+		return provider.Answer{}, failures.Filtered(r.declined...)
 	case "pause_turn":
 		return provider.Answer{}, provider.Broken(nil, "The provider of model %q paused the answer.", r.model)
 	default:

@@ -21,6 +21,7 @@ type delta struct {
 	calls, details, list      gjson.Result
 	thinks                    bool // the content is said to be a thought; the tags are in it
 	finish                    string
+	filter                    gjson.Result // what a content filter has found
 }
 
 // next returns the next chunk; provider.ErrEnded where the stream has ended, and a *provider.ReportedError where the provider reports one. What
@@ -63,6 +64,7 @@ func readDelta(choice gjson.Result) delta {
 		details: provider.Field(said, partReasoningDetails),
 		thinks:  provider.Field(said, partExtraContent).Get("google.thought").Type == gjson.True,
 		finish:  provider.Field(choice, "finish_reason").String(),
+		filter:  provider.Field(choice, "content_filter_results"),
 	}
 }
 

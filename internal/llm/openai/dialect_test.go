@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -23,8 +24,9 @@ func dialect() providertest.Dialect {
 			return fmt.Sprintf("data: {\"error\":{\"message\":%s,\"code\":%d}}\n\n", providertest.InJSON(message), status)
 		},
 		Overflow: `{"error":{"message":"This model's limit is 128000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`,
+		Filtered: `{"error":{"message":"The response was filtered due to the prompt triggering Azure OpenAI's content management policy.","param":"prompt","code":"content_filter"}}`,
 		Address:  "http://vendor.test/prefix/v1/chat/completions", KeyHeader: "Authorization", Key: "Bearer " + providertest.Key,
-		Read: readSent,
+		Read: readSent, TellsRefusals: true,
 	}
 }
 
@@ -41,17 +43,19 @@ func wire(pieces ...providertest.Piece) string {
 			body.WriteString(p.Raw)
 		case p.Text != "":
 			chunk(`{"content":`+providertest.InJSON(p.Text)+`}`, "null")
+		case p.Refusal != "":
+			chunk(`{"refusal":`+providertest.InJSON(p.Refusal)+`}`, "null")
 		case p.Thought != "":
 			chunk(`{"reasoning_content":`+providertest.InJSON(p.Thought)+`}`, "null")
 		case p.Call != nil:
 			head := ""
 			if p.Call.Name != "" {
-				head = fmt.Sprintf(`"id":"c%d","type":"function",`, p.Call.Number)
+				head = fmt.Sprintf(`"id":%q,"type":"function",`, cmp.Or(p.Call.ID, fmt.Sprintf("c%d", p.Call.Number)))
 			}
 			chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,%s"function":{"name":%s,"arguments":%s}}]}`,
 				p.Call.Number, head, providertest.InJSON(p.Call.Name), providertest.InJSON(p.Call.Arguments)), "null")
 		case p.Stop != "":
-			reason := map[string]string{"stop": "stop", "tools": "tool_calls", "length": "length", "refusal": "content_filter"}[p.Stop]
+			reason := map[string]string{"stop": "stop", "tools": "tool_calls", "length": "length", "filter": "content_filter"}[p.Stop]
 			chunk("{}", providertest.InJSON(reason))
 		case p.Usage != nil:
 			u := p.Usage

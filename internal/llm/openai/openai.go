@@ -80,7 +80,7 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 		maker:    model.Maker(),
 		vendor:   vendorOf(model),
 		extra:    model.ExtraBody,
-		failures: provider.NewFailures(model, setup, statusOf),
+		failures: provider.NewFailures(model, setup, statusOf, stateRefusals),
 		chat:     openai.NewChatCompletionService(options...),
 		probe:    func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", header.Clone()) },
 	}
@@ -122,14 +122,10 @@ func (c *client) end(ctx context.Context, r *reader, err error) (provider.Answer
 	if err := r.split.flush(); err != nil {
 		return provider.Answer{}, err
 	}
-	switch r.finish {
-	case "":
+	if r.finish == "" {
 		return provider.Answer{}, c.failures.Of(ctx, err)
-	case "error": // a gateway's way to say that the model behind it broke down
-		return provider.Answer{}, provider.Broken(err, "The provider of model %q broke the answer off.", c.name)
-	default:
-		return r.answer(), nil
 	}
+	return c.finish(r)
 }
 
 // statusOf is the status behind an error in the stream; gateways put it into the code. 0 where there is none.

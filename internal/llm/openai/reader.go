@@ -17,6 +17,7 @@ type reader struct {
 	thought thoughtState
 	content contentList
 	finish  string
+	filter  []string // the categories of a content filter, as far as it names any
 	refused bool
 	usage   domain.Usage
 	size    provider.Size
@@ -32,6 +33,7 @@ func (r *reader) take(chunk gjson.Result) error {
 			return nil
 		}
 		r.finish = cmp.Or(read.finish, r.finish)
+		r.filter = append(r.filter, provider.FilterCategories(read.filter)...)
 		return r.takeDelta(&read)
 	})
 }
@@ -69,15 +71,4 @@ func (r *reader) takeCall(call gjson.Result) error {
 	}
 	cost, err := r.calls.Add(readPiece(call))
 	return cmp.Or(err, r.size.Grow(cost))
-}
-
-func (r *reader) answer() provider.Answer {
-	got := provider.Answer{Calls: r.calls.Result(), State: append(r.thought.parts(), r.content.parts()...)}
-	switch {
-	case r.finish == "length":
-		got.Finish = provider.FinishLength
-	case r.finish == "content_filter" || r.refused:
-		got.Finish = provider.FinishRefusal
-	}
-	return got
 }

@@ -30,6 +30,7 @@ type Error struct {
 	Retry bool
 	Once  bool          // but no more than once
 	Mend  bool          // it does better only after somebody has mended something
+	Other bool          // a refusal of the request whose reason is certainly not the state of earlier answers; see [StateRefusals]
 	After time.Duration // how long the vendor asks to wait; 0 = it does not say
 
 	Setting string // for which the vendor calls the request wrong; empty = for something else
@@ -61,10 +62,16 @@ func (f *Error) Refused() bool {
 	return answered.status == http.StatusBadRequest || answered.status == http.StatusUnprocessableEntity
 }
 
+// RefusedState tells whether the vendor calls the request wrong, and nothing says that the state of earlier answers is not the reason. Without
+// it, the request may do better.
+func (f *Error) RefusedState() bool { return f.Refused() && !f.Other }
+
 // Elsewhere tells whether another model may do better. It would refuse a request that is wrong in itself as well, and
-// a conversation that is too long for one model is not to be handed around.
+// a conversation that is too long for one model is not to be handed around. A content filter is the vendor's, and finds the words of an
+// incident in a harmless request; another vendor has another one.
 func (f *Error) Elsewhere() bool {
-	if f.Shown.Code == domain.CodeQuotaExceeded { // whatever the status was that said so
+	switch f.Shown.Code {
+	case domain.CodeQuotaExceeded, domain.CodeContentFiltered: // whatever the status was that said so
 		return true
 	}
 	var answered *statusError
@@ -111,7 +118,8 @@ type statusError struct {
 	header  http.Header
 	message string // of the provider, not yet fit to be shown
 	code    string
-	plain   bool // the body is no JSON
+	reasons []string // of a content filter: its categories, not yet fit to be shown
+	plain   bool     // the body is no JSON
 }
 
 // Error implements error.
@@ -125,12 +133,23 @@ type Failures struct {
 	key      string // never shown, also where it is too short for the masker; empty = none
 	masker   Masker
 	statusOf func(code string) int
+	state    StateRefusals
 }
 
 // NewFailures is for one client. statusOf knows the status that an error has when it comes before the stream, by the code that the
 // vendor gives it within; 0 = no such code.
-func NewFailures(model Model, setup Setup, statusOf func(code string) int) Failures {
-	return Failures{model: model.Name, key: model.APIKey, masker: setup.Masker, statusOf: statusOf}
+func NewFailures(model Model, setup Setup, statusOf func(code string) int, state StateRefusals) Failures {
+	return Failures{model: model.Name, key: model.APIKey, masker: setup.Masker, statusOf: statusOf, state: state}
+}
+
+// StateRefusals are the sentences with which a vendor calls a request wrong, each matched together with its code: those about the state of earlier answers,
+// and those that are certainly about something else. A sentence about both, or one that nobody knows, may be about the state.
+type StateRefusals struct{ About, Other *regexp.Regexp }
+
+// other tells whether a refusal is certainly not about state.
+func (s StateRefusals) other(code, message string) bool {
+	said := code + " " + message
+	return s.Other != nil && s.Other.MatchString(said) && !s.About.MatchString(said)
 }
 
 // Of returns the error of a request whose stream has ended without an answer, or did not begin: a [*Error], or that of ctx.
@@ -177,13 +196,15 @@ func (e *statusError) failure(f Failures) *Error {
 	switch {
 	case e.empty():
 		return e.outOfCredit(f)
-	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden:
+	case e.filtered():
+		return f.filteredRequest(e)
+	case e.status == http.StatusUnauthorized || e.status == http.StatusForbidden || e.status == http.StatusBadRequest && wrongKey.MatchString(e.message):
 		return &Error{Shown: domain.Errorf(domain.CodeModelUnauthorized,
 			"The provider of model %q does not accept the key (%d).", f.model, e.status).With(e)}
 	case e.overflow():
 		return e.overflowed(f)
 	}
-	said := cmp.Or(f.shorten(e.message), http.StatusText(e.status), "it does not say why")
+	said := cmp.Or(f.shorten(e.message), statusText(e.status), "it does not say why")
 	if e.foreign() {
 		return &Error{Mend: true, Shown: domain.Errorf(domain.CodeModelFailed,
 			"The address of model %q answered %d, and not as a model's API does: %s. The address may be wrong, or a proxy before it.",
@@ -192,9 +213,13 @@ func (e *statusError) failure(f Failures) *Error {
 	return &Error{
 		Shown: domain.Errorf(domain.CodeModelFailed, "The provider of model %q answered %d: %s", f.model, e.status, said).With(e),
 		Retry: e.repeatable(),
+		Other: f.state.other(e.code, e.message),
 		After: retryAfter(e.header, time.Now()),
 	}
 }
+
+// wrongKey finds the sentence in which Gemini's endpoint refuses a key: it does so with the status of a request that is wrong.
+var wrongKey = regexp.MustCompile(`(?i)api key (not valid|expired)`)
 
 // foreign tells whether the response does not come from a model's API, which reports an unknown model in JSON. A proxy or a load
 // balancer answered, for instance during a deployment. The response says nothing about the request, so it must not fail an execution.
@@ -227,11 +252,13 @@ func (e *statusError) repeatable() bool {
 // reported reads an error that came as an event, after the status 200.
 func (f Failures) reported(data []byte) *Error {
 	told := &statusError{}
-	told.message, told.code = errorText(data)
+	told.message, told.code, told.reasons = errorText(data)
 	told.status = f.statusOf(told.code)
 	switch {
 	case told.empty():
 		return told.outOfCredit(f)
+	case told.filtered():
+		return f.filteredRequest(told)
 	case told.overflow():
 		return told.overflowed(f)
 	case told.status != 0:
@@ -271,6 +298,50 @@ func (e *statusError) outOfCredit(f Failures) *Error {
 		"The account at the provider of model %q has nothing left: %s", f.model, said).With(e)}
 }
 
+// contentFilter finds the sentence in which a vendor's filter refuses a request: of Azure, DeepSeek, Kimi, OpenRouter, OpenAI and Anthropic.
+var contentFilter = regexp.MustCompile(`(?i)content management policy|content exists risk|considered high risk|requires moderation|` +
+	`flagged as potentially|blocked by content filter`)
+
+// filtered tells whether a content filter has refused the request. Its code is that of OpenAI and Azure, Kimi's type, or Z.ai's number:
+// https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter, https://platform.moonshot.ai/docs/api/chat#error-codes,
+// https://docs.z.ai/api-reference/api-code. OpenRouter answers 403: https://openrouter.ai/docs/api/reference/errors-and-debugging
+func (e *statusError) filtered() bool {
+	switch e.status {
+	case 0, http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusUnprocessableEntity:
+	default:
+		return false
+	}
+	switch e.code {
+	case "content_filter", "content_policy_violation", "1301":
+		return true
+	}
+	return len(e.reasons) > 0 || contentFilter.MatchString(e.message)
+}
+
+// filteredRequest is final for this model, and says nothing of the others.
+func (f Failures) filteredRequest(e *statusError) *Error {
+	failed := f.filter("refused the request to", e.reasons...)
+	if said := f.shorten(e.message); said != "" {
+		failed.Shown.Message += " It says: " + said
+	}
+	failed.Shown.Cause = e
+	return failed
+}
+
+// Filtered is the failure of an answer that the vendor's content filter has stopped. The reasons are the vendor's: categories, or a sentence.
+func (f Failures) Filtered(reasons ...string) *Error {
+	return f.filter("stopped the answer of", reasons...)
+}
+
+func (f Failures) filter(did string, reasons ...string) *Error {
+	named := ""
+	if said := f.shorten(strings.Join(reasons, ", ")); said != "" {
+		named = " (" + said + ")"
+	}
+	return &Error{Shown: domain.Errorf(domain.CodeContentFiltered,
+		"The content filter of the provider %s model %q%s. Other words or another model may pass.", did, f.model, named)}
+}
+
 // tooLong finds the sentence in which a provider says that the conversation does not fit. There is a code for it at
 // OpenAI and a few servers; the others only say it, each in its own words.
 var tooLong = regexp.MustCompile(`(?i)prompt is too long|context[ _-]?(length|window|size|limit)|maximum model length|` +
@@ -304,6 +375,14 @@ func retryAfter(header http.Header, now time.Time) time.Duration {
 		return min(date.Sub(now), longestAfter)
 	}
 	return 0
+}
+
+// statusText is the name of a status; 529 is Anthropic's own: https://platform.claude.com/docs/en/api/errors
+func statusText(status int) string {
+	if status == 529 {
+		return "Overloaded"
+	}
+	return http.StatusText(status)
 }
 
 func bounded(unit time.Duration, n float64) time.Duration {

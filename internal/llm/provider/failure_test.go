@@ -35,6 +35,40 @@ func TestShorten(t *testing.T) {
 	}
 }
 
+// TestGeminisErrors: they come in a list of one, and a wrong key is called a wrong request.
+func TestGeminisErrors(t *testing.T) {
+	message, code, _ := errorText([]byte(`[{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}]`))
+	failed := (&statusError{status: 400, message: message, code: code}).failure(silent)
+	if failed.Shown.Code != domain.CodeModelUnauthorized {
+		t.Errorf("%q, %q: %v", message, code, failed.Shown)
+	}
+}
+
+// TestContentFilter is what vendors were seen to say of a request that their filter refuses, and what they say of other things.
+func TestContentFilter(t *testing.T) {
+	for _, test := range []struct {
+		status     int
+		body, says string // empty: it is another error
+	}{
+		{400, `{"error":{"message":"Filtered.","code":"content_filter","innererror":{"content_filter_result":{"hate":{"filtered":true,"severity":"high"},` +
+			`"jailbreak":{"filtered":true,"detected":true},"violence":{"filtered":false,"severity":"low"}}}}}`, `model "m" (hate high, jailbreak)`},
+		{400, `{"error":{"message":"The request was rejected because it was considered high risk","type":"content_filter"}}`, "It says: The request was rejected"},
+		{400, `{"error":{"message":"Content Exists Risk","type":"invalid_request_error"}}`, "Content Exists Risk"},
+		{400, `{"error":{"message":"Unsafe.","code":"1301"}}`, "Unsafe."},
+		{403, `{"error":{"message":"Your input was flagged","code":403,"metadata":{"reasons":["violence","hate"],"flagged_input":"x"}}}`, "(violence, hate)"},
+		{403, `{"error":{"message":"No access to this model","code":403}}`, ""},
+		{400, `{"error":{"message":"bad schema","code":"invalid_request_error"}}`, ""},
+		{500, `{"error":{"message":"content management policy","code":"server_error"}}`, ""},
+	} {
+		told := &statusError{status: test.status}
+		told.message, told.code, told.reasons = errorText([]byte(test.body))
+		got := told.failure(silent).Shown
+		if filtered := got.Code == domain.CodeContentFiltered; filtered != (test.says != "") || !strings.Contains(got.Message, test.says) {
+			t.Errorf("%s: %s: %s", test.body, got.Code, got.Message)
+		}
+	}
+}
+
 // TestOverflow is what servers were seen to say when a conversation is too long, and what they say of other things.
 func TestOverflow(t *testing.T) {
 	tests := []struct {

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,8 +55,12 @@ func readStatusError(response *http.Response) error {
 		return err
 	}
 	told := &statusError{status: response.StatusCode, header: response.Header, plain: !json.Valid(body)}
-	told.message, told.code = errorText(body)
-	if told.message == "" && response.StatusCode < 300 {
+	told.message, told.code, told.reasons = errorText(body)
+	switch {
+	case told.message != "" || response.StatusCode >= 300:
+	case told.plain && bytes.HasPrefix(bytes.TrimSpace(body), []byte("<")):
+		told.message = "it did not send a stream of events, but a page: a proxy or a login may stand before it"
+	default:
 		told.message = "it did not send a stream of events"
 	}
 	return told

@@ -178,7 +178,7 @@ type Finish int
 const (
 	FinishStop    Finish = iota // it has said what it wanted, or wants tools
 	FinishLength                // its token limit
-	FinishRefusal               // it, or a filter behind it, declined
+	FinishRefusal               // it declined, in its own words; a content filter is a failure, see [Failures.Filtered]
 )
 
 // mostTokens is more than any request has; a larger figure is nonsense, and sums of it would overflow.

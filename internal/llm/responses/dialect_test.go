@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -24,8 +25,9 @@ func dialect() providertest.Dialect {
 			return fmt.Sprintf("event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":%s,\"code\":\"%d\"}}\n\n", providertest.InJSON(message), status)
 		},
 		Overflow: `{"error":{"message":"This model's limit is 128000 tokens.","type":"invalid_request_error","code":"context_length_exceeded"}}`,
+		Filtered: `{"error":{"message":"Invalid prompt: your prompt was flagged as potentially violating our usage policy.","code":"invalid_prompt"}}`,
 		Address:  "http://vendor.test/prefix/v1/responses", KeyHeader: "Authorization", Key: "Bearer " + providertest.Key,
-		Read: readSent,
+		Read: readSent, TellsRefusals: true,
 	}
 }
 
@@ -44,17 +46,19 @@ func wire(pieces ...providertest.Piece) string {
 			body.WriteString(p.Raw)
 		case p.Text != "":
 			event("response.output_text.delta", `"delta":`+providertest.InJSON(p.Text))
+		case p.Refusal != "":
+			event("response.refusal.delta", `"delta":`+providertest.InJSON(p.Refusal))
 		case p.Thought != "":
 			event("response.reasoning_summary_text.delta", `"delta":`+providertest.InJSON(p.Thought))
 		case p.Call != nil && p.Call.Name != "":
-			event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":{"type":"function_call","call_id":"c%d","name":%s,"arguments":""}`,
-				p.Call.Number, p.Call.Number, providertest.InJSON(p.Call.Name)))
+			event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":{"type":"function_call","call_id":%q,"name":%s,"arguments":""}`,
+				p.Call.Number, cmp.Or(p.Call.ID, fmt.Sprintf("c%d", p.Call.Number)), providertest.InJSON(p.Call.Name)))
 			fallthrough
 		case p.Call != nil:
 			event("response.function_call_arguments.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, p.Call.Number, providertest.InJSON(p.Call.Arguments)))
 		case p.Stop == "length":
 			event("response.incomplete", `"response":{"incomplete_details":{"reason":"max_output_tokens"}}`)
-		case p.Stop == "refusal":
+		case p.Stop == "filter":
 			event("response.incomplete", `"response":{"incomplete_details":{"reason":"content_filter"}}`)
 		case p.Stop != "":
 			event("response.completed", `"response":{"status":"completed"}`)

@@ -100,12 +100,14 @@ func (r *reader) think(thought string) error {
 }
 
 // answer reads how the answer ended.
-func (r *reader) answer() (provider.Answer, error) {
+func (r *reader) answer(failures provider.Failures) (provider.Answer, error) {
 	got := provider.Answer{Calls: r.calls.Result(), State: r.items}
 	switch {
 	case r.finish == "max_output_tokens":
 		got.Finish = provider.FinishLength
-	case r.finish == "content_filter" || r.refuse:
+	case r.finish == "content_filter":
+		return provider.Answer{}, failures.Filtered()
+	case r.refuse:
 		got.Finish = provider.FinishRefusal
 	case r.finish != "completed":
 		return provider.Answer{}, provider.Broken(nil, "The provider of model %q left the answer incomplete: %s.", r.model, provider.OneLine(r.finish, 100))

@@ -68,7 +68,7 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 		model:    model.Model,
 		entry:    model,
 		maker:    model.Maker(),
-		failures: provider.NewFailures(model, setup, statusOf),
+		failures: provider.NewFailures(model, setup, statusOf, stateRefusals),
 		address:  model.BaseURL + "/responses",
 		header:   header,
 		http:     setup.HTTPClient(),
@@ -121,7 +121,7 @@ func (c *client) read(ctx context.Context, events *provider.EventReader, r *read
 // end decides whether the stream was an answer. After the vendor's word of its end it was, whatever happened to the connection.
 func (c *client) end(ctx context.Context, r *reader, err error) (provider.Answer, error) {
 	if r.finish != "" {
-		return r.answer()
+		return r.answer(c.failures)
 	}
 	return provider.Answer{}, c.failures.Of(ctx, err)
 }

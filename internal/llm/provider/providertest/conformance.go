@@ -73,8 +73,16 @@ var behaviours = []behaviour{
 
 	{name: "the token limit", noScript: oneEnd,
 		vendor: says(Heard{Texts: []string{"a"}, Finish: provider.FinishLength}, Saying("a"), Stopping("length"))},
-	{name: "a refusal", noScript: oneEnd,
-		vendor: says(Heard{Texts: []string{"a"}, Finish: provider.FinishRefusal}, Saying("a"), Stopping("refusal"))},
+	{name: "a refusal by the model", noScript: oneEnd, vendor: refusesInWords},
+	{name: "a content filter", noScript: oneEnd,
+		vendor: fails(said(Saying("a"), Stopping("filter")), trouble{code: domain.CodeContentFiltered, text: "stopped the answer of model"})},
+	{name: "a content filter before the answer", noScript: noConnection,
+		vendor: fails(func(d Dialect) Reply { return answering(400, "application/json", d.Filtered) },
+			trouble{code: domain.CodeContentFiltered, text: "refused the request to model"})},
+	{name: "an empty answer", noScript: oneCommand, vendor: says(Heard{}, Stopping("stop"))},
+	{name: "two calls with one id", noScript: oneCommand,
+		vendor: says(Heard{Calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}},
+			CallingAs("same", 0, "bash", `{"command":"x"}`), CallingAs("same", 1, "bash", `{"command":"y"}`), Stopping("tools"))},
 
 	{name: "comments keep a connection alive", noScript: noConnection,
 		vendor: says(Heard{Texts: []string{"a", "b"}},
@@ -91,7 +99,7 @@ var behaviours = []behaviour{
 			trouble{code: domain.CodeModelStreamBroken, retry: true, text: "cannot be read"})},
 	{name: "a page instead of a stream", noScript: noConnection,
 		vendor: fails(func(Dialect) Reply { return answering(200, "text/html", "<html>Log in</html>") },
-			trouble{code: domain.CodeModelFailed, retry: true, text: "did not send a stream"})},
+			trouble{code: domain.CodeModelFailed, retry: true, text: "a page: a proxy or a login may stand before it"})},
 
 	{name: "a bad request", noScript: noConnection, vendor: fails(status(400), trouble{code: domain.CodeModelFailed, text: "answered 400: Oh"})},
 	{name: "a wrong key", noScript: noConnection, vendor: fails(status(401), trouble{code: domain.CodeModelUnauthorized, text: "(401)"})},
@@ -103,11 +111,17 @@ var behaviours = []behaviour{
 	{name: "an error of the server", noScript: noConnection, vendor: fails(status(500), trouble{code: domain.CodeModelFailed, retry: true, text: "answered 500"})},
 	{name: "a server that is away", noScript: noConnection, vendor: fails(status(503), trouble{code: domain.CodeModelFailed, retry: true, text: "answered 503"})},
 	{name: "overload", noScript: noConnection, vendor: fails(status(529), trouble{code: domain.CodeModelFailed, retry: true, text: "answered 529: Oh"})},
+	{name: "overload that says how long it lasts", noScript: noConnection,
+		vendor: fails(func(d Dialect) Reply {
+			return headed(http.StatusServiceUnavailable, http.Header{"Retry-After": {"9"}, "Content-Type": {"application/json"}}, d.Fail(503, "Oh"))
+		}, trouble{code: domain.CodeModelFailed, retry: true, after: 9 * time.Second, text: "answered 503: Oh"})},
 	{name: "a page of HTML for an error", noScript: noConnection,
 		vendor: fails(func(Dialect) Reply { return answering(502, "text/html", "<html>"+Key+"</html>") },
 			trouble{code: domain.CodeModelFailed, retry: true, text: "answered 502: Bad Gateway"})},
 	{name: "an error that says nothing", noScript: noConnection,
-		vendor: fails(func(Dialect) Reply { return answering(529, "", "") }, trouble{code: domain.CodeModelFailed, retry: true, text: "does not say why"})},
+		vendor: fails(func(Dialect) Reply { return answering(529, "", "") }, trouble{code: domain.CodeModelFailed, retry: true, text: "answered 529: Overloaded"})},
+	{name: "a status that nobody knows", noScript: noConnection,
+		vendor: fails(func(Dialect) Reply { return answering(599, "", "") }, trouble{code: domain.CodeModelFailed, retry: true, text: "does not say why"})},
 	{name: "a redirect, which would carry the key to another host", noScript: noConnection,
 		vendor: fails(func(Dialect) Reply { return redirect }, trouble{code: domain.CodeModelFailed, text: "answered 307, and not as a model's API does"})},
 	{name: "an error without an end", noScript: noConnection, vendor: readsErrorsToABound},
@@ -182,6 +196,17 @@ func RunScript(t *testing.T, shows map[string]func(*testing.T)) {
 	for name := range shows {
 		if !known[name] {
 			t.Errorf("there is no behaviour %q", name)
+		}
+	}
+}
+
+// Refusals tells which bodies of a 400 may be about the state of earlier answers.
+func Refusals(t *testing.T, d Dialect, bodies map[string]bool) {
+	for body, want := range bodies {
+		_, err := askSuite(t, d, answering(http.StatusBadRequest, "application/json", body), &Ear{})
+		var failed *provider.Error
+		if !errors.As(err, &failed) || !failed.Refused() || failed.RefusedState() != want {
+			t.Errorf("may be about state, want %v: %s: %v", want, body, err)
 		}
 	}
 }
@@ -303,6 +328,14 @@ func bodied(status int, kind string, body io.ReadCloser) Reply {
 	if status == http.StatusTooManyRequests {
 		header.Set("Retry-After", "7")
 	}
+	return replying(status, header, body)
+}
+
+func headed(status int, header http.Header, body string) Reply {
+	return replying(status, header, io.NopCloser(strings.NewReader(body)))
+}
+
+func replying(status int, header http.Header, body io.ReadCloser) Reply {
 	return func(request *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: header, Body: body, Request: request}, nil
 	}
@@ -432,6 +465,15 @@ func breaksWithUsage(t *testing.T, d Dialect) {
 	if domain.CodeOf(err) != domain.CodeModelStreamBroken || got.Usage.InputTokens == nil || *got.Usage.InputTokens != 100 {
 		t.Errorf("%v, and used %+v", err, got.Usage)
 	}
+}
+
+// refusesInWords: the words are the model's. A vendor that does not tell them from others has the answer end like any other.
+func refusesInWords(t *testing.T, d Dialect) {
+	want := Heard{Texts: []string{"I will not."}}
+	if d.TellsRefusals {
+		want.Finish = provider.FinishRefusal
+	}
+	says(want, Piece{Refusal: "I will not."}, Stopping("stop"))(t, d)
 }
 
 func splitBytes(t *testing.T, d Dialect) {

@@ -27,10 +27,13 @@ type Dialect struct {
 	// FailEvent is the same in the middle of a stream.
 	FailEvent func(status int, message string) string
 	Overflow  string // the body of the 400 for a conversation that is too long
+	Filtered  string // and for one that a content filter does not let pass
 	Address   string // that a request goes to, where the API is at http://vendor.test/prefix/v1
 	KeyHeader string
 	Key       string // in it
 	Read      func(t *testing.T, body []byte) Conversation
+
+	TellsRefusals bool // a refusal by the model is told from other words of it
 }
 
 // Open returns a client of the suite's model.
@@ -55,8 +58,9 @@ func (unmasked) MaskString(text string) string { return text }
 // Piece is a part of an answer: one of its fields is set.
 type Piece struct {
 	Text, Thought string
+	Refusal       string // the model's words
 	Call          *CallSaid
-	Stop          string // stop, tools, length, refusal, or a word of the vendor's own
+	Stop          string // stop, tools, length, filter, or a word of the vendor's own
 	Usage         *UsageSaid
 	Raw           string
 }
@@ -64,6 +68,7 @@ type Piece struct {
 // CallSaid is a piece of a call.
 type CallSaid struct {
 	Number    int
+	ID        string // in the first piece; empty: one that no other call has
 	Name      string // in the first piece of a call
 	Arguments string
 }
@@ -86,6 +91,11 @@ func Verbatim(lines string) Piece { return Piece{Raw: lines} }
 // Calling is a piece of the call with this number.
 func Calling(number int, name, arguments string) Piece {
 	return Piece{Call: &CallSaid{Number: number, Name: name, Arguments: arguments}}
+}
+
+// CallingAs is the first piece of a call with an id of its own choice.
+func CallingAs(id string, number int, name, arguments string) Piece {
+	return Piece{Call: &CallSaid{ID: id, Number: number, Name: name, Arguments: arguments}}
 }
 
 // Conversation is what a vendor was asked, in no vendor's words.
