@@ -215,6 +215,59 @@ func TestThoughtsGoBackAsTheyWere(t *testing.T) {
 	}
 }
 
+// TestThoughtsKeepTheirPlaces: redacted or signed, before, between and behind texts and calls, as the log gives them back to another process.
+func TestThoughtsKeepTheirPlaces(t *testing.T) {
+	const shape = "t r text t r call t call r text t"
+	var lines []string
+	var want []sentBlock
+	calls, text := []domain.ToolCall{}, ""
+	for i, kind := range strings.Fields(shape) {
+		said := fmt.Sprintf("<%s %d>", kind, i)
+		block, sent := "", sentBlock{}
+		switch kind {
+		case "t":
+			block, sent = fmt.Sprintf(`{"type":"thinking","thinking":%q,"signature":"sig%d"}`, said, i), sentBlock{Type: "thinking", Thinking: said, Signature: fmt.Sprint("sig", i)}
+		case "r":
+			block, sent = fmt.Sprintf(`{"type":"redacted_thinking","data":%q}`, said), sentBlock{Type: "redacted_thinking", Data: said}
+		case "text":
+			block, sent = fmt.Sprintf(`{"type":"text","text":%q}`, said), sentBlock{Type: "text", Text: said}
+			text += said
+		case "call":
+			id := fmt.Sprint("toolu_", i)
+			block, sent = fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"bash","input":{}}`, id), sentBlock{Type: "tool_use", ID: id, Name: "bash", Input: json.RawMessage(`{}`)}
+			calls = append(calls, domain.ToolCall{ID: fmt.Sprint("call_", i), Tool: "bash", Arguments: json.RawMessage(`{}`)})
+		}
+		lines = append(lines, fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, block), fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, i))
+		want = append(want, sent)
+	}
+	asked, _ := claude(provider.Model{Model: adaptiveModel, ThinkingTokens: 2000},
+		anthropicEvents(strings.Join(append(lines, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`), "\n")))
+	answer, err := asked.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	maker := provider.Model{Name: "suite", Provider: Name, BaseURL: "http://vendor.test/v1", Model: adaptiveModel}.Maker()
+	said := domain.Message{Role: domain.RoleAssistant, Text: text, ToolCalls: calls,
+		State: provider.StateOfAnswer(maker, answer, []string{calls[0].ID, calls[1].ID}).Encode()}
+	results := []domain.Message{{Role: domain.RoleTool, ToolCallID: calls[0].ID, Text: "x"}, {Role: domain.RoleTool, ToolCallID: calls[1].ID, Text: "y"}}
+	question := append([]domain.Message{{Role: domain.RoleUser, Text: "Go"}, said}, results...)
+	sent := sends(t, provider.Model{Model: adaptiveModel, ThinkingTokens: 2000}, question...)
+	if diff := cmp.Diff(want, sent.Messages[1].Content); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// Another model gets the texts and calls alone, and thinks on: in this mode an answer need not begin with a thought,
+	// https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
+	other := sends(t, provider.Model{Model: "claude-sonnet-5", ThinkingTokens: 2000}, question...)
+	for _, block := range other.Messages[1].Content {
+		if strings.Contains(block.Type, "thinking") {
+			t.Errorf("another model is sent %+v", block)
+		}
+	}
+	if other.Thinking["type"] != "adaptive" || len(other.Messages[1].Content) != 3 {
+		t.Errorf("another model thinks %v, and is sent %d blocks", other.Thinking, len(other.Messages[1].Content))
+	}
+}
+
 func TestThinkingMode(t *testing.T) {
 	old := func(provider, model string) json.RawMessage {
 		return json.RawMessage(fmt.Sprintf(`{"provider":%q,"model":%q,"blocks":[{"thinking":"Hm.","signature":"signed"}]}`, provider, model))

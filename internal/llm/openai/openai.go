@@ -93,7 +93,7 @@ func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }
 func (c *client) Stream(ctx context.Context, request provider.Request, sink provider.Sink) (provider.Answer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r := &reader{sink: sink, split: thinkSplitter{sink: sink}}
+	r := &reader{sink: sink, split: thinkSplitter{sink: sink}, thoughtsApart: c.vendor.gemini}
 	var response *http.Response // as it comes: the SDK's own reader is not given it
 	sent := c.chat.NewStreaming(ctx, c.params(request), option.WithResponseBodyInto(&response))
 	if err := sent.Err(); err != nil {

@@ -20,12 +20,16 @@ type reader struct {
 	filter  []string // the categories of a content filter, as far as it names any
 	refused bool
 	usage   domain.Usage
-	size    provider.Size
+
+	thoughtsApart bool // they are in the total of the usage alone
+	size          provider.Size
 }
 
 func (r *reader) take(chunk gjson.Result) error {
 	if usage := provider.Field(chunk, "usage"); usage.IsObject() { // some servers say "" or 0 where they have nothing to tell: that takes nothing back
-		r.usage = readUsage(usage)
+		if r.usage = readUsage(usage); r.thoughtsApart {
+			r.usage = withThoughts(r.usage)
+		}
 	}
 	return provider.Elements(provider.Field(chunk, "choices"), func(choice gjson.Result) error {
 		read := readDelta(choice)

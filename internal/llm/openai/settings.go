@@ -50,7 +50,7 @@ const maxCompletionTokens = "max_completion_tokens"
 var (
 	openaiSettings = settingDialect{rules: has(nil, domain.SettingNames...), maxTokens: maxCompletionTokens}
 	geminiSettings = settingDialect{rules: has([]domain.Effort{"none", "minimal", "low", "medium", "high"},
-		domain.SettingEffort, domain.SettingMaxOutputTokens, domain.SettingTemperature)}
+		domain.SettingEffort, domain.SettingMaxOutputTokens, domain.SettingTemperature), reasoning: geminiReasoning}
 	deepseekSettings = settingDialect{rules: has(nil, domain.SettingEffort, domain.SettingMaxOutputTokens, domain.SettingTemperature),
 		reasoning: deepseekReasoning}
 	kimiSettings    = settingDialect{rules: kimiRules, reasoning: kimiReasoning, maxTokens: maxCompletionTokens}
@@ -74,8 +74,9 @@ func (c *client) settingFields(request provider.Request) map[string]any {
 			fields[name] = value
 		}
 	}
+	_, asksItself := c.extra[extraBody] // the entry's, which may say how Gemini thinks
 	switch {
-	case dialect.reasoning != nil:
+	case dialect.reasoning != nil && !asksItself:
 		maps.Copy(fields, dialect.reasoning(c.model, wanted.Effort))
 	case wanted.Effort != "":
 		fields["reasoning_effort"] = wanted.Effort

@@ -48,6 +48,8 @@ type vendor struct {
 	pdf bool
 	// textOnly tells that the vendor takes no pictures.
 	textOnly bool
+	// gemini tells that the server is Gemini's: its thoughts are sent to those alone who ask for them, and not counted in the output.
+	gemini bool
 	// resultPictures tells that results of calls hold pictures, and that nothing but an answer may follow them. Elsewhere results are text, and the
 	// user shows the pictures behind them.
 	resultPictures bool
@@ -71,7 +73,7 @@ const (
 var vendors = []vendor{
 	{hosts: []string{"api.openai.com"}, pdf: true, schemas: schemaAlways, settings: openaiSettings},
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
-		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini, settings: geminiSettings},
+		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini, gemini: true, settings: geminiSettings},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
 		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), textOnly: true, settings: deepseekSettings},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
