@@ -1148,7 +1148,7 @@ type File struct {
 	Size int64 `json:"size"`
 }
 
-// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
+// FinishReason `refusal`: the model declined, or a content filter of its provider stopped it; the code of the error says which. `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 type FinishReason = domain.FinishReason
 
 // Generation Blocks that the agent has submitted together.
@@ -1395,7 +1395,7 @@ type Output struct {
 	// Error Null where it completed.
 	Error *Failure `json:"error"`
 
-	// FinishReason `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
+	// FinishReason `refusal`: the model declined, or a content filter of its provider stopped it; the code of the error says which. `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 	FinishReason FinishReason `json:"finishReason"`
 
 	// Structured The text as the value that fits the `outputSchema`; null where none was asked for, or where the text was cut.

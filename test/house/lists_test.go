@@ -10,6 +10,10 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/keys"
+	"signoff/internal/llm/anthropic"
+	"signoff/internal/llm/openai"
+	"signoff/internal/llm/provider"
+	"signoff/internal/llm/responses"
 )
 
 // The lists of the domain are written again where people read them: on a page, and in the words of the console. Each test here holds one of them
@@ -92,6 +96,23 @@ func TestProvidersAreHeldToTheContract(t *testing.T) {
 			t.Errorf("docs/configuration.md does not say what the provider %s is", name)
 		}
 	}
+}
+
+// TestVendorsAreDocumented: each provider has its row, with its address and its key variable.
+func TestVendorsAreDocumented(t *testing.T) {
+	table := rows(t, "docs/models.md", "## Vendors")
+	var names []string
+	for _, vendor := range append([]provider.Provider{anthropic.Provider, openai.Provider, responses.Provider}, openai.Presets()...) {
+		names = append(names, vendor.Name)
+		at := slices.IndexFunc(table, func(row []string) bool { return code(row[0]) == vendor.Name })
+		if at < 0 {
+			continue // told below
+		}
+		if where := table[at][1]; !strings.Contains(where, vendor.Address) || !strings.Contains(where, vendor.KeyEnv) || len(table[at]) < 6 {
+			t.Errorf("docs/models.md says of %s: %s", vendor.Name, where)
+		}
+	}
+	same(t, "docs/models.md and the providers", firstCells(table), names)
 }
 
 func asTexts[T ~string](list []T) []string {
