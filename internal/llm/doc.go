@@ -38,6 +38,8 @@
 //   - A stream that just stops is a failure, not an end. Only a finish reason ends an answer.
 //   - Every wait before a repetition is announced first, with its time, which another process obeys (retry.go). Nothing is repeated that
 //     cannot get better. What somebody may mend, and a provider that is away for too long, is domain.ErrProviderUnavailable.
+//   - A content filter of the provider is a failure that another model may not have. A model that declines has judged the task: no other one is
+//     asked. The turn of either, and of an answer that was cut at a limit of tokens, ends with a stop reason and an error that says it in words.
 //   - An answer of nothing, and one that asks for hundreds of calls, is asked for once more. The first is then taken as it
 //     is, the second is a failure.
 //   - All calls of an answer have a result before the model is asked again, in the order in which it asked.
@@ -49,7 +51,7 @@
 //   - Usage is a sum over the answers of the execution, with what was told of those that broke off; what the provider
 //     does not report stays nil. A cost that leaves out an answer is no cost: it is nil from there on. See cost.go for what
 //     cached tokens cost.
-//   - State that is too large, holds a secret, or was in a request that its provider calls wrong is dropped whole, with an event. The
+//   - State that is too large, holds a secret, or was in a request that its provider calls wrong, for a reason that may be the state, is dropped whole, with an event. The
 //     conversation is valid without it for each provider, as it is after a fallback.
 //   - A model sees its own calls as it made them. Where a person had something else run, the result says what.
 //   - Cutting results changes what the model is sent, never the log, which says what was cut: a process that goes on cuts the same. How
