@@ -17,6 +17,6 @@ import (
 var stateRefusals = provider.StateRefusals{
 	About: regexp.MustCompile(`(?i)signature|reasoning_(content|details)|\breasoning\b|\bthinking\b|\bthoughts?\b|encrypted|extra_content|tool[ _-]?call|function[ _-]?call\b`),
 	Other: regexp.MustCompile(`(?i)model_not_found|unsupported_(parameter|value)|unknown_parameter|invalid_function_parameters|invalid_json_schema|` +
-		`\bmodel .*(does not exist|not exist|not found|is not supported)|unknown (name|parameter|field)|unrecognized request argument|unsupported (parameter|value)|` +
+		`\bmodel .*(not (exist|found)|is not supported)|unknown (name|parameter|field)|unrecognized request argument|unsupported (parameter|value)|` +
 		`invalid schema for|invalid (temperature|max_tokens|max_completion_tokens|top_p|seed)\b|response_format|reasoning_effort`),
 }
