@@ -162,13 +162,13 @@ func TestAFileOfAgentsAloneHasTheDemoModel(t *testing.T) {
 	}
 }
 
-// TestTheFirstFileIsRight also with what it has in comments.
+// TestTheFirstFileIsRight also with the sections that it has in comments.
 func TestTheFirstFileIsRight(t *testing.T) {
 	without, err := names(t, firstConfig)
 	if err != nil {
 		t.Fatal(err)
 	}
-	uncommented := strings.NewReplacer("# agents:", "agents:", "# mcpServers:", "mcpServers:", "# secrets:", "secrets:", "\n#   ", "\n  ", "\n  # ", "\n  ").Replace(firstConfig)
+	uncommented := strings.NewReplacer("# agents:", "agents:", "# mcpServers:", "mcpServers:", "# secrets:", "secrets:", "\n#   ", "\n  ").Replace(firstConfig)
 	with, err := names(t, uncommented)
 	if err != nil || slices.Contains(with, "codex") || !slices.Contains(with, "mine") || !slices.Contains(without, "codex") {
 		t.Errorf("%v, %v, %v\n%s", without, with, err, uncommented)

@@ -25,8 +25,24 @@ const firstConfig = `# The models that executions can use; docs/configuration.md
 models:
   default: demo
   demo: {provider: demo}   # a script that needs no key
-  # local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1"}
-  # openai: {provider: openai, model: gpt-5, apiKeyEnv: OPENAI_API_KEY}
+
+  # A vendor, by its name. The key is read from the variable behind the line, or from the one in apiKeyEnv.
+  # claude: {provider: anthropic, model: claude-opus-5-5, apiKeyEnv: ANTHROPIC_API_KEY}
+  # openai: {provider: openai-responses, model: gpt-6.1-terra, apiKeyEnv: OPENAI_API_KEY}
+  # gemini: {provider: gemini, model: gemini-3.8-flash}                  # GEMINI_API_KEY
+  # deepseek: {provider: deepseek, model: deepseek-v4-flash}             # DEEPSEEK_API_KEY
+  # kimi: {provider: kimi, model: kimi-k3}                               # MOONSHOT_API_KEY
+  # glm: {provider: glm, model: glm-5.3}                                 # ZAI_API_KEY
+  # mistral: {provider: mistral, model: mistral-medium-latest}           # MISTRAL_API_KEY
+  # groq: {provider: groq, model: openai/gpt-oss-120b}                   # GROQ_API_KEY
+  # openrouter: {provider: openrouter, model: anthropic/claude-opus-5.5} # OPENROUTER_API_KEY
+  # azure: {provider: azure, model: my-deployment, baseUrl: "https://RESOURCE.openai.azure.com/openai/v1"} # AZURE_OPENAI_API_KEY
+
+  # A server on this machine, at its usual port, and any other that speaks chat completions.
+  # ollama: {provider: ollama, model: qwen3}
+  # vllm: {provider: vllm, model: Qwen/Qwen3-8B}
+  # lmstudio: {provider: lmstudio, model: qwen/qwen3-8b}
+  # gateway: {provider: openai, model: my-model, baseUrl: "https://gateway.example/v1", apiKeyEnv: GATEWAY_API_KEY}
 
 # Claude Code, Gemini CLI, Codex, OpenCode, Qwen Code and Copilot CLI need no entry; "signoff doctor" tells which of them
 # are installed. An entry adds an agent that speaks ACP, or changes one of these; docs/agents.md has more.

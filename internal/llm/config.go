@@ -80,12 +80,8 @@ func checked(m Model) (Model, provider.Provider, error) {
 		return m, of, domain.Invalid(m.Pointer("compaction"), "the compaction of model %q is %q; there are: %s, %s",
 			m.Name, m.Compaction, provider.CompactionCut, provider.CompactionSummary)
 	case !known:
-		var names []string
-		for _, p := range providers {
-			names = append(names, p.Name)
-		}
 		return m, of, domain.Invalid(m.Pointer("provider"), "model %q names the provider %q; there are: %s",
-			m.Name, m.Provider, strings.Join(names, ", "))
+			m.Name, m.Provider, strings.Join(Providers(), ", "))
 	case m.MaxOutputTokens < 0:
 		return m, of, domain.Invalid(m.Pointer("maxOutputTokens"), "the output tokens of model %q are negative", m.Name)
 	}

@@ -28,6 +28,15 @@ func KeyEnv(providerName, baseURL string) string {
 	return of.KeyEnv
 }
 
+// Providers lists the names of all providers.
+func Providers() []string {
+	var names []string
+	for _, p := range providers {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // providerOf finds a provider by its name.
 func providerOf(name string) (provider.Provider, bool) {
 	at := slices.IndexFunc(providers, func(p provider.Provider) bool { return p.Name == name })
