@@ -680,7 +680,7 @@ type CreateExecution struct {
 	// answer that breaks off. Of the internal agent only.
 	Retry *Retry `json:"retry,omitempty"`
 
-	// RunbookId The runbook that it belongs to; its notes are those of `memory`.
+	// RunbookId The runbook that it belongs to; its notes are those of `memory`, and the operator may have chosen a model for it.
 	RunbookId *string `json:"runbookId,omitempty"`
 
 	// SafeMode False is full trust: nothing asks but the catastrophic, and nothing is refused but what is off, denied or
@@ -996,6 +996,10 @@ type Execution struct {
 	//
 	// Example: {"ticket":"OPS-1234"}
 	Metadata Metadata `json:"metadata"`
+
+	// Model The model that an execution of the internal agent was created with, and why it is that one. It stays, although the operator may make another one
+	// the default. External agents have none, and neither do executions that were created before choices were kept.
+	Model *ModelChoice `json:"model,omitempty"`
 
 	// NextAttempt When the server continues an execution that waits for nobody else. Null if the execution does not wait for that. Only
 	// `GET /executions/{id}` has it; it is null in lists and other answers.
@@ -1349,6 +1353,10 @@ type Model struct {
 	// what a vendor without a name of its own has; then all are listed, and it may refuse them.
 	Settings []string `json:"settings"`
 }
+
+// ModelChoice The model that an execution of the internal agent was created with, and why it is that one. It stays, although the operator may make another one
+// the default. External agents have none, and neither do executions that were created before choices were kept.
+type ModelChoice = domain.ModelChoice
 
 // ModelPage defines model for ModelPage.
 type ModelPage struct {
@@ -1828,7 +1836,7 @@ type Settings struct {
 	// DefaultCapabilities The capabilities with the defaults filled in.
 	DefaultCapabilities GrantedCapabilities `json:"defaultCapabilities"`
 
-	// DefaultModel What answers where `source.model` is left out.
+	// DefaultModel What answers where `source.model` is left out, and the operator has no model for the `runbookId`.
 	DefaultModel *string `json:"defaultModel"`
 
 	// DefaultRetryForSeconds Where `retry` is left out.

@@ -118,6 +118,9 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
+	if settings.RunbookModels, err = file.openRunbooks(a.models.Names()); err != nil {
+		return nil, err
+	}
 	decisions := approvals.NewService(a.store, a.log, a.models)
 	decisions.IsolateCommands(func(e domain.Environment) approvals.Isolation { return sessions.IsolationIn(a.sandbox, e) })
 	decisions.UseEnvironments(environments)

@@ -20,6 +20,8 @@ import (
 //	models:
 //	  default: local
 //	  local: {provider: openai, model: qwen3, baseUrl: "http://127.0.0.1:11434/v1", contextWindow: 32768}
+//	runbooks:
+//	  deploy-shop: {model: hosted, fallbacks: [local]}
 //	agents:
 //	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
 //	  claude: {environment: machine, hosts: [api.anthropic.com]}
@@ -40,6 +42,7 @@ import (
 //	  corp: {hosts: [api.corp.example], cidrs: [10.20.0.0/16], ports: [443]}
 type configFile struct {
 	Models     modelSection         `yaml:"models"`
+	Runbooks   map[string]runbook   `yaml:"runbooks"` // by their ids; a * at the end stands for any end
 	Agents     map[string]agent     `yaml:"agents"`
 	MCPServers map[string]mcpServer `yaml:"mcpServers"`
 	Secrets    map[string]secret    `yaml:"secrets"`

@@ -191,6 +191,19 @@ func (d *diagnosis) models(ctx context.Context, file configFile) {
 			d.bad("model "+info.Name, errors.New(info.Reason))
 		}
 	}
+	d.runbooks(file, opened.Names())
+}
+
+// runbooks lists which models runbooks have.
+func (d *diagnosis) runbooks(file configFile, known []string) {
+	entries, err := file.openRunbooks(known)
+	if err != nil {
+		d.bad("runbooks", err)
+		return
+	}
+	for _, entry := range entries {
+		d.good("runbook "+entry.Runbook, "model "+strings.Join(append([]string{entry.Model}, entry.Fallbacks...), ", then "))
+	}
 }
 
 // agents lists missing agents, too, with what to install. A missing agent is a mistake only if the

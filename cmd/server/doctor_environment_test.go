@@ -28,6 +28,17 @@ func doctorOf(t *testing.T, config string, args ...string) (string, error) {
 	return out.String(), err
 }
 
+func TestDoctorListsTheModelsOfRunbooks(t *testing.T) {
+	out, _ := doctorOf(t, "runbooks: {disks: {model: demo, fallbacks: [demo]}}\n")
+	if !strings.Contains(out, "ok    runbook disks          model demo, then demo\n") {
+		t.Error(out)
+	}
+	out, err := doctorOf(t, "runbooks: {disks: {model: missing}}\n")
+	if err == nil || !strings.Contains(out, "FAIL  runbooks") || !strings.Contains(out, `there is no model "missing"; there are: demo`) {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 const corpAndHost = `environments:
   app: {mounts: {/usr/share: read}, hide: [/usr/share/doc], processes: host, network: [corp]}
   host: {isolation: none, asServer: true}

@@ -65,6 +65,12 @@ func (m models) Priced(name string) bool {
 	return entry.InputCostPer1m != nil && entry.OutputCostPer1m != nil
 }
 
+// Entry implements [admission.Models].
+func (m models) Entry(name string) (provider, model string) {
+	entry := m.entries[name]
+	return entry.Provider, entry.Model
+}
+
 // Models lists the models, without secrets.
 func (m models) Models(ctx context.Context) []http.ModelInfo {
 	var infos []http.ModelInfo

@@ -30,6 +30,8 @@ type Models interface {
 	Priced(name string) bool // the cost of a request is known
 	// CheckSettings is domain.CodeInvalid for a setting that one of the source's models does not take. The pointers begin with pointer.
 	CheckSettings(source domain.Source, pointer string) error
+	// Entry returns the provider of a model, and the provider's name for it; empty: it has none.
+	Entry(name string) (provider, model string)
 	// CheckParts is domain.CodeInvalid for a picture or file that one of the source's models is not sent. The pointers begin with pointer.
 	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
 }

@@ -10,6 +10,7 @@
 //	block        an agent block is another form of a request                block.go
 //	rules        fields that exclude each other, all reported at once       rules.go kinds.go permissions.go templates.go
 //	defaults     the operator's settings for missing fields                 request.go settings.go
+//	model        the model of a request that names none                     model.go
 //	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go
 //	chaining     conversations and outputs of ended executions              chain.go
 //	templates    prompt, system prompt and instructions, rendered last      templates.go

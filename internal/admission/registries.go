@@ -26,9 +26,7 @@ func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) 
 		}
 		return domain.At("/mcpServers", a.config.Agents.MCPServers(request.MCPServers))
 	}
-	if request.Source.Model == "" {
-		request.Source.Model = a.config.Models.Default()
-	}
+	from := a.chooseModel(request)
 	for i, model := range append([]string{request.Source.Model}, request.Source.Fallbacks...) {
 		at := "/source/model"
 		if i > 0 {
@@ -41,6 +39,9 @@ func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) 
 			return domain.Invalid("/budget/cost", "The cost of the model %s is unknown: its prices are not in the registry.", model)
 		}
 	}
+	chosen := domain.ModelChoice{Name: request.Source.Model, From: from}
+	chosen.Provider, chosen.Model = a.config.Models.Entry(chosen.Name)
+	request.Model = &chosen
 	return a.config.Models.CheckSettings(request.Source, "/source/settings")
 }
 

@@ -14,6 +14,7 @@ type Settings struct {
 	Capabilities           *domain.Capabilities // nil: [domain.DefaultCapabilities]
 	Shell                  string               // empty: unknown
 	BlockTypes             []domain.BlockType
+	RunbookModels          []RunbookModel // each of its runbooks once
 	BlockGenerationOff     bool
 }
 

@@ -115,7 +115,7 @@ func (m *Manager) awaitExit(ctx context.Context, execution domain.Execution) {
 // creation is the first change of an execution.
 func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
 	request := execution.Request
-	payload := domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source}
+	payload := domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source, Model: request.Model}
 	if request.Environment.Name != "" {
 		payload.Environment = &request.Environment
 	}

@@ -111,6 +111,7 @@ type (
 		Status Status `json:"status"` // always queued
 		Source Source `json:"source"`
 
+		Model       *ModelChoice       `json:"model,omitempty"`       // of the internal agent, and why it is that one; nil in logs that are older
 		Environment *EnvironmentChoice `json:"environment,omitempty"` // with its digest; nil in logs that are older than environments
 	}
 

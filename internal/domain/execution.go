@@ -50,6 +50,7 @@ type Execution struct {
 type Request struct {
 	Kind                   Kind                   `json:"kind,omitempty"` // empty: an agent
 	Source                 Source                 `json:"source"`
+	Model                  *ModelChoice           `json:"model,omitempty"` // of the internal agent; nil: of an external one, or created before choices were kept
 	Prompt                 string                 `json:"prompt,omitempty"`
 	Parts                  []PromptPart           `json:"parts,omitempty"` // of a prompt with pictures or files; nil: Prompt is all
 	Messages               []InputMessage         `json:"messages,omitempty"`

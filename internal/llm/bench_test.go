@@ -34,7 +34,7 @@ func BenchmarkTurn(b *testing.B) {
 	for name, replies := range benchReplies {
 		b.Run(name, func(b *testing.B) {
 			registry := benchRegistry(b, name, replies.said)
-			opening := domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities}}}
+			opening := domain.Opening{Execution: domain.Execution{ID: "e", Request: domain.Request{Source: domain.Source{Model: "bench"}, Capabilities: domain.DefaultCapabilities}}}
 			prompt := domain.Prompt{Turn: 1, History: []domain.Message{{Role: domain.RoleUser, Text: "Go"}}}
 			b.ReportAllocs()
 			for b.Loop() {

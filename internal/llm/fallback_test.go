@@ -33,7 +33,7 @@ func (m market) config() llm.Config {
 
 func fallbackTo(names ...string) domain.Execution {
 	e := execution()
-	e.Request.Source.Fallbacks = names
+	e.Request.Source.Model, e.Request.Source.Fallbacks = "first", names
 	return e
 }
 
@@ -212,7 +212,7 @@ func TestModelsWithoutKeys(t *testing.T) {
 func TestAModelIsAskedOnce(t *testing.T) {
 	m := market{"first": {replies: []reply{answers(401, nil, "")}}, "second": {replies: []reply{answers(401, nil, "")}}}
 	host := &hosttest.Host{}
-	_, err := open(t, m.config(), fallbackTo("first", "second", "", "second")).Prompt(t.Context(), host, prompt("Go"))
+	_, err := open(t, m.config(), fallbackTo("first", "second", "first", "second")).Prompt(t.Context(), host, prompt("Go"))
 	want(t, "code", domain.CodeOf(err), domain.CodeModelUnauthorized)
 	want(t, "requests", len(m["first"].requests())+len(m["second"].requests()), 2)
 	want(t, "switches", len(hosttest.Of[domain.ModelSwitched](host)), 1)

@@ -14,7 +14,7 @@ import (
 // see. Text files go to every model, as text.
 func (r *Registry) CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error {
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
-		found, known := r.candidates[r.resolve(name)]
+		found, known := r.candidates[name]
 		if !known {
 			continue // of an execution of a server with another registry; opening it says so
 		}

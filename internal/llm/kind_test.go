@@ -86,7 +86,7 @@ func TestClientToolsNeedNamesOfTheirOwn(t *testing.T) {
 	}
 	for what, list := range map[string][]domain.ClientTool{"one of ours": named("bash"), "twice": named("a", "a"), "no name": named("")} {
 		e := working(domain.KindAssistant)
-		e.Request.ClientTools = list
+		e.Request.Source.Model, e.Request.ClientTools = registry.Default(), list
 		if _, err := registry.Open(t.Context(), domain.Opening{Execution: e}); domain.CodeOf(err) != domain.CodeInvalid {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -2,6 +2,7 @@ package llm_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"log/slog"
@@ -178,6 +179,7 @@ func open(t testing.TB, config llm.Config, e domain.Execution, list ...tools.Too
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Request.Source.Model = cmp.Or(e.Request.Source.Model, registry.Default()) // as a request is admitted
 	agent, err := registry.Open(t.Context(), domain.Opening{Execution: e})
 	if err != nil {
 		t.Fatal(err)

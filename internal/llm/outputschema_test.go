@@ -135,6 +135,7 @@ func openWith(t *testing.T, config llm.Config, e domain.Execution, list []tools.
 	if err != nil {
 		t.Fatal(err)
 	}
+	e.Request.Source.Model = registry.Default()
 	agent, err := registry.Open(t.Context(), domain.Opening{Execution: e})
 	if err != nil {
 		t.Fatal(err)

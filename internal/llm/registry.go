@@ -51,20 +51,14 @@ func NewRegistry(config Config, known *tools.Registry) (*Registry, error) {
 // Names lists the models, sorted.
 func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.candidates)) }
 
-// Default is the name of the model for executions that name none.
+// Default is the name of the model for requests that name none. Their executions are created with that name, and keep it when another model becomes
+// the default.
 func (r *Registry) Default() string { return r.config.Default }
 
-// Has tells whether name is a model; the empty name is the default.
+// Has tells whether name is a model.
 func (r *Registry) Has(name string) bool {
-	_, known := r.candidates[r.resolve(name)]
+	_, known := r.candidates[name]
 	return known
-}
-
-func (r *Registry) resolve(name string) string {
-	if name == "" {
-		return r.config.Default
-	}
-	return name
 }
 
 // Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
@@ -118,7 +112,6 @@ func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 		usable  bool
 	)
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
-		name = r.resolve(name)
 		found, known := r.candidates[name]
 		if !known {
 			return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",

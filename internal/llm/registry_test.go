@@ -16,6 +16,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/llm"
 	"signoff/internal/tools"
+	"signoff/internal/tools/hosttest"
 )
 
 func TestConfigIsChecked(t *testing.T) {
@@ -68,13 +69,29 @@ func TestOpen(t *testing.T) {
 	}
 	defer registry.Close()
 	want(t, "names", strings.Join(registry.Names(), " "), "a b")
-	want(t, "has", registry.Has("a") && registry.Has("b") && registry.Has("") && !registry.Has("c"), true)
+	want(t, "has", registry.Has("a") && registry.Has("b") && !registry.Has("") && !registry.Has("c"), true)
 	want(t, "default", registry.Default(), "a")
-	for name, code := range map[string]domain.Code{"b": domain.CodeModelNotConfigured, "c": domain.CodeUnknownModel} {
+	for name, code := range map[string]domain.Code{"b": domain.CodeModelNotConfigured, "c": domain.CodeUnknownModel, "": domain.CodeUnknownModel} {
 		e := execution()
 		e.Request.Source.Model = name
 		if _, err := registry.Open(t.Context(), domain.Opening{Execution: e}); domain.CodeOf(err) != code {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestAnExecutionKeepsItsModel: what the default is by now, after a restart with another file, makes no difference.
+func TestAnExecutionKeepsItsModel(t *testing.T) {
+	m := market{"first": {replies: []reply{saysOnly("ok")}}, "second": {replies: []reply{saysOnly("ok")}}}
+	for model, agent := range m {
+		for other := range m {
+			c, e := m.config(), execution()
+			c.Default, e.Request.Source.Model = other, model
+			before := len(agent.asked)
+			if _, err := open(t, c, e).Prompt(t.Context(), &hosttest.Host{}, prompt("Go")); err != nil {
+				t.Fatal(err)
+			}
+			want(t, "requests to "+model+" where "+other+" is the default", len(agent.asked)-before, 1)
 		}
 	}
 }

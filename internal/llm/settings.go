@@ -38,7 +38,7 @@ func rulesOf(of provider.Provider, m Model, beside domain.ModelSettings) provide
 // not to have it. Left out, a fallback would answer otherwise than was asked for.
 func (r *Registry) CheckSettings(source domain.Source, pointer string) error {
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
-		found, known := r.candidates[r.resolve(name)]
+		found, known := r.candidates[name]
 		if !known {
 			continue // of an execution of a server with another registry; opening it says so
 		}

@@ -44,7 +44,7 @@ func openScripted(t *testing.T, model *scripted) domain.Agent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := registry.Open(t.Context(), domain.Opening{Execution: domain.Execution{Request: domain.Request{Capabilities: domain.DefaultCapabilities}}})
+	opened, err := registry.Open(t.Context(), domain.Opening{Execution: domain.Execution{Request: domain.Request{Source: domain.Source{Model: "x"}, Capabilities: domain.DefaultCapabilities}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -140,7 +140,7 @@ func TestThinkingGoesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened, err := registry.Open(t.Context(), domain.Opening{Execution: domain.Execution{
-		Request: domain.Request{Capabilities: domain.DefaultCapabilities},
+		Request: domain.Request{Source: domain.Source{Model: "x"}, Capabilities: domain.DefaultCapabilities},
 	}})
 	if err != nil {
 		t.Fatal(err)

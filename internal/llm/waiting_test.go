@@ -48,7 +48,7 @@ func benchWait(b *testing.B, registry *llm.Registry) (heap, stacks float64) {
 func benchOpen(b *testing.B, registry *llm.Registry) domain.Agent {
 	b.Helper()
 	agent, err := registry.Open(b.Context(), domain.Opening{Execution: domain.Execution{
-		ID: "e", Request: domain.Request{Capabilities: domain.DefaultCapabilities},
+		ID: "e", Request: domain.Request{Source: domain.Source{Model: "bench"}, Capabilities: domain.DefaultCapabilities},
 	}})
 	if err != nil {
 		b.Fatal(err)

@@ -104,6 +104,7 @@ test("an execution shows its environment, and the form chooses one and narrows i
     await page.getByRole("button", { name: "Start", exact: true }).click();
     await page.waitForURL(/executions\//);
     await reads(page.locator(".origin"), /Environment: workspace · workspace only.*read-only/);
+    await reads(page.locator(".origin"), /model \S+, the default, created/);
     const id = page.url().split("/").at(-1);
     const { environment } = await server.get(`/executions/${id}`);
     assert.deepEqual([environment.name, environment.readOnly], ["workspace", true]);

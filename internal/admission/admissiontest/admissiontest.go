@@ -119,6 +119,9 @@ func (m Models) Names() []string { return m }
 // Priced knows what one model costs.
 func (m Models) Priced(name string) bool { return name == "dear" }
 
+// Entry says that each model is a vendor's.
+func (m Models) Entry(name string) (provider, model string) { return "openai", "vendors-" + name }
+
 // Default is the first, empty where there is none.
 func (m Models) Default() string {
 	if len(m) == 0 {

@@ -89,7 +89,7 @@ const tokens = [
 const elsewhere = new Set([
   "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "nextAttempt", "pendingApprovals", "pendingToolCalls", "generation",
     "lastSeq", "createdAt",
-  "updatedAt", "endedAt", "agentSession",
+  "updatedAt", "endedAt", "agentSession", "model",
 ]);
 
 function settingsOf(execution) {
@@ -107,11 +107,14 @@ function fact(name, value) {
   return [h("dt", {}, reveal(name)), h("dd", { class: value.includes("\n") ? "mono small lines" : null }, reveal(value))];
 }
 
+/** Why it is this model, where neither the request nor the block has named it. */
+const named = { runbook: ", chosen for its runbook", default: ", the default" };
+
 /** Who and what: source, folder, id, when. */
 export function origin(execution, signal) {
-  const { environment, source, id, createdAt, workingDirectory } = execution;
+  const { environment, source, model, id, createdAt, workingDirectory } = execution;
   const answers = source.type === "acp" ? source.command : "internal agent";
-  return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model))],
+  return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model)), named[model?.from]],
     ", created ",
     age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ",
       h("span", { class: "mono" }, id), environment && h("span", { class: "seen" }, executionEnvironment(environment, signal)));
