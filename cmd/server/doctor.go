@@ -8,10 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"time"
 
 	"signoff/internal/acp/registry"
 	"signoff/internal/environments"
+	"signoff/internal/llm"
+	script "signoff/internal/llm/demo"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
@@ -23,6 +26,7 @@ import (
 func doctor(ctx context.Context, args []string, std stdio) error {
 	set := flags("doctor", std)
 	environment := set.String("environment", "", "show what a command would see in this environment, and nothing else")
+	quiet := set.Bool("no-requests", false, "ask no model for an answer, which costs some tokens of each; look only whether their servers answer")
 	directory := set.String("directory", "", "the working directory of that command; the workspace's root without it")
 	if err := parse(set, args); err != nil {
 		return err
@@ -47,7 +51,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.webSearch(file)
 	d.settings(file)
 	d.webhooks(file)
-	d.models(ctx, file)
+	d.models(ctx, file, !*quiet)
 	d.agents(ctx, config, file, known, box)
 	if d.broken {
 		return errors.New("a configured part does not work")
@@ -177,21 +181,50 @@ func (d *diagnosis) webSearch(file configFile) {
 	}
 }
 
-func (d *diagnosis) models(ctx context.Context, file configFile) {
+// models asks each model whose server answers for a call of a tool, all at once.
+func (d *diagnosis) models(ctx context.Context, file configFile, ask bool) {
 	opened, err := file.openModels(tools.NewRegistry(), d.masker)
 	if err != nil {
 		d.bad("models", err)
 		return
 	}
 	defer opened.Close()
-	for _, info := range opened.Models(ctx) {
-		if info.Available {
-			d.good("model "+info.Name, info.Provider+" "+info.Model)
+	infos := opened.Models(ctx)
+	said, failures := make([]string, len(infos)), make([]error, len(infos))
+	var asking sync.WaitGroup
+	for i, info := range infos {
+		said[i] = strings.TrimSpace(info.Provider + " " + info.Model)
+		switch {
+		case !info.Available:
+			failures[i] = errors.New(info.Reason)
+		case ask && info.Provider != script.Name:
+			asking.Go(func() {
+				trial, err := opened.Try(ctx, info.Name)
+				said[i], failures[i] = said[i]+": "+praise(trial), err
+			})
+		}
+	}
+	asking.Wait()
+	for i, info := range infos {
+		if failures[i] != nil {
+			d.bad("model "+info.Name, failures[i])
 		} else {
-			d.bad("model "+info.Name, errors.New(info.Reason))
+			d.good("model "+info.Name, said[i])
 		}
 	}
 	d.runbooks(file, opened.Names())
+}
+
+// praise says how a model has done that can be an agent.
+func praise(trial llm.Trial) string {
+	cost := fmt.Sprintf("%.1f s", trial.Took.Seconds())
+	if trial.Tokens != nil {
+		cost += fmt.Sprintf(", %d tokens", *trial.Tokens)
+	}
+	if trial.Dropped {
+		return "answers, calls tools, and takes the result back without its own reasoning, which its provider refuses: each such refusal costs a request (" + cost + ")"
+	}
+	return "answers, calls tools, takes the result back (" + cost + ")"
 }
 
 // runbooks lists which models runbooks have.

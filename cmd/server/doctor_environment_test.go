@@ -8,12 +8,18 @@ import (
 	"testing"
 )
 
-// doctorOf runs signoff doctor with arguments, and returns what it prints.
+// doctorOf runs signoff doctor with the demo model and arguments, and returns what it prints.
 func doctorOf(t *testing.T, config string, args ...string) (string, error) {
+	t.Helper()
+	return doctorWith(t, "models: {demo: {provider: demo}}\n"+config, args...)
+}
+
+// doctorWith is the same for a whole file.
+func doctorWith(t *testing.T, config string, args ...string) (string, error) {
 	t.Helper()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "signoff.yaml")
-	if err := os.WriteFile(path, []byte("models: {demo: {provider: demo}}\n"+config), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	workspace := filepath.Join(dir, "workspace")

@@ -72,6 +72,11 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	if err != nil {
 		return nil, err
 	}
+	return r.agentOf(execution, candidates, granted), nil
+}
+
+// agentOf returns an agent with these models and tools.
+func (r *Registry) agentOf(execution domain.Execution, candidates []*candidate, granted *toolset) *agent {
 	retry := r.config.Retry // also of what was created before a request had this setting
 	if set := execution.Request.Retry; set != nil {
 		retry = time.Duration(set.ForSeconds) * time.Second
@@ -87,7 +92,7 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 		models:       lineup{candidates: candidates},
 		account:      account{total: bill{usage: execution.Usage}},
 		conversation: conversation{mask: mask{r.config.Masker}, generates: execution.Request.Kind == domain.KindGeneration},
-	}, nil
+	}
 }
 
 // Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares

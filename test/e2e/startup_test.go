@@ -280,33 +280,42 @@ func TestDemo(t *testing.T) {
 	}
 }
 
+// ready calls the tool that a doctor gives to a model.
+func ready(a *answer, conversation []message) {
+	if last(conversation).Role == "tool" {
+		a.Say("done")
+		return
+	}
+	a.WantRaw("think", `{"thought":"ready"}`)
+}
+
 func TestDoctor(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) {
-		s := newServer(t, engine{}, newModel(t, quiet))
+		s := newServer(t, engine{}, newModel(t, ready))
 		must(t, os.RemoveAll(s.data()))
 		out, errOut, code := s.command("doctor")
 		if _, err := os.Stat(s.data()); code != 0 || err == nil {
 			t.Errorf("before the first start: exit %d, data %v\n%s%s", code, err, out, errOut)
 		}
 		s.start()
-		s.diagnosed(0, "sandbox in use", "model test", "ok    database journal", "database disk")
+		s.diagnosed(0, "sandbox in use", "model test", "answers, calls tools, takes the result back", "ok    database journal", "database disk")
 	})
 	t.Run("Postgres", func(t *testing.T) {
-		s := up(t, engine{url: cluster(t, true)}, newModel(t, quiet))
+		s := up(t, engine{url: cluster(t, true)}, newModel(t, ready))
 		s.diagnosed(0, "model test", "ok    database settings", "ok    database notifications", "ok    database connections")
 		if strings.Contains(s.stderr.String(), "may lose") {
 			t.Errorf("the server warns of a database that is as it should be:\n%s", s.stderr)
 		}
 	})
 	t.Run("Postgres without fsync", func(t *testing.T) {
-		s := up(t, engine{url: cluster(t, false)}, newModel(t, quiet))
+		s := up(t, engine{url: cluster(t, false)}, newModel(t, ready))
 		s.diagnosed(1, "FAIL  database settings", "alter system set fsync = on", "alter system set full_page_writes = on", "ok    database notifications")
 		if !strings.Contains(s.stderr.String(), "fsync is off") {
 			t.Errorf("the server says nothing of fsync:\n%s", s.stderr)
 		}
 	})
-	s := newServer(t, engine{}, newModel(t, quiet), "SIGNOFF_DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/none")
+	s := newServer(t, engine{}, newModel(t, ready), "SIGNOFF_DATABASE_URL=postgres://user:hunter2@127.0.0.1:1/none")
 	out, errOut, code := s.command("doctor")
 	if code != 1 || !strings.Contains(out, "FAIL  database") || strings.Contains(out+errOut, "hunter2") {
 		t.Errorf("without its database: exit %d\n%s%s", code, out, errOut)

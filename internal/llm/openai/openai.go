@@ -52,6 +52,7 @@ type client struct {
 	failures provider.Failures
 	chat     openai.ChatCompletionService
 	probe    func(context.Context) error
+	list     func(context.Context) []string
 }
 
 var _ provider.Client = (*client)(nil)
@@ -83,11 +84,15 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 		failures: provider.NewFailures(model, setup, statusOf, stateRefusals),
 		chat:     openai.NewChatCompletionService(options...),
 		probe:    func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", header.Clone()) },
+		list:     func(ctx context.Context) []string { return setup.List(ctx, model.BaseURL+"/models", header.Clone()) },
 	}
 }
 
 // Probe implements [provider.Client] by the list of models.
 func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }
+
+// ListModels returns the names of the vendor's models.
+func (c *client) ListModels(ctx context.Context) []string { return c.list(ctx) }
 
 // Stream implements [provider.Client].
 func (c *client) Stream(ctx context.Context, request provider.Request, sink provider.Sink) (provider.Answer, error) {

@@ -50,6 +50,7 @@ type client struct {
 	header   http.Header // of every request; it is not changed
 	http     *http.Client
 	probe    func(context.Context) error
+	list     func(context.Context) []string
 }
 
 var _ provider.Client = (*client)(nil)
@@ -73,11 +74,15 @@ func newClient(model provider.Model, setup provider.Setup) *client {
 		header:   header,
 		http:     setup.HTTPClient(),
 		probe:    func(ctx context.Context) error { return setup.Probe(ctx, model.BaseURL+"/models", probed.Clone()) },
+		list:     func(ctx context.Context) []string { return setup.List(ctx, model.BaseURL+"/models", probed.Clone()) },
 	}
 }
 
 // Probe implements [provider.Client] by the list of models.
 func (c *client) Probe(ctx context.Context) error { return c.probe(ctx) }
+
+// ListModels returns the names of the vendor's models.
+func (c *client) ListModels(ctx context.Context) []string { return c.list(ctx) }
 
 // Stream implements [provider.Client].
 func (c *client) Stream(ctx context.Context, request provider.Request, sink provider.Sink) (provider.Answer, error) {

@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -20,6 +21,8 @@ type Mock struct {
 	// Remembers has the vendor refuse each answer of its own that comes back without its state, whatever turn it is of. The real ones mostly
 	// take it, and answer worse.
 	Remembers bool
+
+	Tool, Argument string // that it calls, and the text that the tool takes; empty = bash and its command
 
 	// Away tells which requests, counted from 1, find the vendor refusing the key; nil = none.
 	Away func(request int) bool
@@ -90,7 +93,8 @@ func (m *Mock) next(rounds int) *MockAnswer {
 	}
 	for k := range 2 - rounds {
 		answer.Calls = append(answer.Calls, MockCall{
-			ID: m.callID(n, k), Name: "bash", Arguments: fmt.Sprintf(`{"command":  "echo %d.%d%s"}`, n, k, m.sign()),
+			ID: m.callID(n, k), Name: cmp.Or(m.Tool, "bash"),
+			Arguments: fmt.Sprintf(`{"%s":  "echo %d.%d%s"}`, cmp.Or(m.Argument, "command"), n, k, m.sign()),
 		})
 	}
 	return answer
