@@ -43,7 +43,7 @@ func TestMistakesInRunbooks(t *testing.T) {
 		"t*m: {model: b}":                      {"runbooks.t*m", "at its end", ">  7 |"},
 		"a/b: {model: b}":                      {"runbooks.a/b", "is not the id of a runbook"},
 		"\"\": {model: b}":                     {"is not the id of a runbook"},
-		"disks: {modle: b}":                    {"modle"},
+		"disks: {mode: b}":                     {"mode"},
 		"disks: {model: a, fallbacks: [" + strings.Repeat("b, ", 11) + "]}": {"runbooks.disks.fallbacks", "at most 10"},
 	} {
 		_, err := openedRunbooks(t, "  "+entry+"\n")
