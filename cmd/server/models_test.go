@@ -64,7 +64,9 @@ models:
 	if len(shown[1].Settings)+len(shown[1].Efforts) > 0 {
 		t.Errorf("shown: %+v", shown[1])
 	}
-	agent, err := opened.Open(t.Context(), domain.Opening{Execution: domain.Execution{Request: domain.Request{MaxIterations: 1}}})
+	agent, err := opened.Open(t.Context(), domain.Opening{Execution: domain.Execution{Request: domain.Request{
+		Source: domain.Source{Type: domain.SourceInternal, Model: "all"}, MaxIterations: 1,
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
