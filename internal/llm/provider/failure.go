@@ -52,8 +52,7 @@ func (f *Error) Mendable() bool {
 	}
 }
 
-// Refused tells whether the vendor calls the request wrong in itself, and for no setting. Such a request may do better without the state of earlier
-// answers.
+// Refused tells whether the vendor calls the request wrong in itself, and for no setting.
 func (f *Error) Refused() bool {
 	var answered *statusError
 	if f.Setting != "" || f.Shown.Code != domain.CodeModelFailed || !errors.As(f, &answered) {
