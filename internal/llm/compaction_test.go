@@ -39,7 +39,7 @@ func (f *fickle) RoundTrip(request *http.Request) (*http.Response, error) {
 	case refusal != "", !full && !bytes.Contains(body, []byte("/conversation")):
 		return f.Mock.RoundTrip(request)
 	case !full:
-		return providertest.Stream(f.Dialect.Write(&providertest.MockAnswer{Text: "What was said before."}))(request)
+		return providertest.Stream(f.Dialect.Stream(&providertest.MockAnswer{Text: "What was said before."}))(request)
 	}
 	return answers(http.StatusBadRequest, nil, tooLong)(request)
 }

@@ -42,11 +42,10 @@ func (c counting) RoundTrip(request *http.Request) (*http.Response, error) {
 	var told []byte
 	switch c.Dialect.Name {
 	case "anthropic": // what is in the cache counts apart
-		told = bytes.Replace(body, []byte(`"delta":{"stop_reason"`), fmt.Appendf(nil, `"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,`+
-			`"cache_creation_input_tokens":30,"output_tokens":40},"delta":{"stop_reason"`, 20, read-50), 1)
+		told = bytes.Replace(body, []byte(`"usage":{"output_tokens":5}`), fmt.Appendf(nil, `"usage":{"input_tokens":%d,"cache_read_input_tokens":%d,`+
+			`"cache_creation_input_tokens":30,"output_tokens":40}`, 20, read-50), 1)
 	case "openai-responses":
-		told = bytes.Replace(body, []byte(`"response":{"status":"completed"}`), fmt.Appendf(nil,
-			`"response":{"status":"completed","usage":{"input_tokens":%d,"output_tokens":40}}`, read), 1)
+		told = bytes.ReplaceAll(body, []byte(`"usage":null`), fmt.Appendf(nil, `"usage":{"input_tokens":%d,"output_tokens":40}`, read))
 	default:
 		told = bytes.Replace(body, []byte("data: [DONE]"), fmt.Appendf(nil,
 			`data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":40}}`+"\n\ndata: [DONE]", read), 1)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -26,24 +27,32 @@ type contentList struct {
 
 // contentChunk is an element of the list.
 type contentChunk struct {
-	kind   string
-	text   strings.Builder
-	closed *bool // of a thought; nil: the vendor does not say
+	kind      string
+	text      strings.Builder
+	signature string // of a thought; it is replayed with it
+	closed    *bool  // of a thought; nil: the vendor does not say
 }
 
+// add goes on with the newest element, or begins another: of another kind, or behind a signature, which is of all before it.
 func (l *contentList) add(kind, text string) {
 	last := len(l.chunks) - 1
-	if last < 0 || l.chunks[last].kind != kind {
+	if last < 0 || l.chunks[last].kind != kind || l.chunks[last].signature != "" {
 		l.chunks, last = append(l.chunks, &contentChunk{kind: kind}), last+1
 	}
 	l.chunks[last].text.WriteString(text)
 }
 
-// close takes the vendor's word on whether the newest thought is closed.
-func (l *contentList) close(closed gjson.Result) {
-	if last := len(l.chunks) - 1; closed.IsBool() && last >= 0 && l.chunks[last].kind == chunkThinking {
+// close takes what the vendor says of the newest thought: whether it is closed, and its signature.
+// https://github.com/mistralai/client-ts/blob/main/src/models/components/thinkchunk.ts
+func (l *contentList) close(thought gjson.Result) {
+	last := len(l.chunks) - 1
+	if last < 0 || l.chunks[last].kind != chunkThinking {
+		return
+	}
+	if closed := provider.Field(thought, "closed"); closed.IsBool() {
 		l.chunks[last].closed = new(closed.Bool())
 	}
+	l.chunks[last].signature = cmp.Or(provider.Field(thought, "signature").Str, l.chunks[last].signature)
 }
 
 // addPlain takes a text that came by itself. Texts of an answer that has no list are in the log, and nowhere else.
@@ -64,9 +73,10 @@ func (l *contentList) parts() []provider.Part {
 		Text string `json:"text"`
 	}
 	type thinking struct {
-		Type     string `json:"type"`
-		Thinking []text `json:"thinking"`
-		Closed   *bool  `json:"closed,omitempty"`
+		Type      string `json:"type"`
+		Thinking  []text `json:"thinking"`
+		Signature string `json:"signature,omitempty"`
+		Closed    *bool  `json:"closed,omitempty"`
 	}
 	var list []any
 	thinks := false
@@ -76,7 +86,7 @@ func (l *contentList) parts() []provider.Part {
 			list = append(list, said)
 			continue
 		}
-		list, thinks = append(list, thinking{chunkThinking, []text{said}, chunk.closed}), true
+		list, thinks = append(list, thinking{chunkThinking, []text{said}, chunk.signature, chunk.closed}), true
 	}
 	if !thinks || l.plain {
 		return nil
@@ -100,7 +110,7 @@ func (r *reader) takeContent(chunk gjson.Result) error {
 			r.content.add(chunkThinking, thought)
 			return r.sink.Thought(thought)
 		})
-		r.content.close(provider.Field(chunk, "closed"))
+		r.content.close(chunk)
 		return err
 	}
 	return nil // such as a reference to a source

@@ -158,6 +158,10 @@ func TestContentOfChunks(t *testing.T) {
 			"Yes", thought, `[` + list + `,{"type":"text","text":"Yes"}]`},
 		"a thought behind a text": {
 			piece(`[{"type":"text","text":"Yes"}]`) + piece(thinks(thought, `,"closed":true`)), "Yes", thought, `[{"type":"text","text":"Yes"},` + list + `]`},
+		"signed": {
+			piece(thinks("Hm.", "")) + piece(thinks(" <&>", `,"closed":true,"signature":"sig<="`)) + piece(thinks("And.", `,"signature":"sig2"`)) + piece(`"Yes"`),
+			"Yes", "Hm. <&>And.", `[{"type":"thinking","thinking":[{"type":"text","text":"Hm. <&>"}],"signature":"sig<=","closed":true},` +
+				`{"type":"thinking","thinking":[{"type":"text","text":"And."}],"signature":"sig2"},{"type":"text","text":"Yes"}]`},
 		"a text outside of the list": {piece(`"Yes"`) + piece(thinks(thought, "")), "Yes", thought, ""},
 		"no thought":                 {piece(`[{"type":"text","text":"Yes"}]`), "Yes", "", ""},
 		"nothing that is known":      {piece(`[1,"x",{"type":"thinking","thinking":"x"},{"type":"text","text":5},null]`) + piece(`"Yes"`), "Yes", "", ""},

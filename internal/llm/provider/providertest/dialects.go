@@ -109,11 +109,13 @@ type Conversation struct {
 type Message struct{ Role, Text, Call, Result string }
 
 // InJSON writes text as JSON, bytes above 127 and "<" as they are.
-func InJSON(text string) string {
+func InJSON(text string) string { return inJSON(text) }
+
+func inJSON(value any) string {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(text); err != nil {
+	if err := encoder.Encode(value); err != nil {
 		panic(err)
 	}
 	return strings.TrimSpace(buffer.String())

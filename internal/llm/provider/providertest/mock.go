@@ -41,13 +41,14 @@ type MockDialect struct {
 	Read func(m *Mock, body []byte) (rounds int, refusal string)
 	// CallID is the id of a call; nil = one of letters, digits and lines.
 	CallID func(m *Mock, answer, call int) string
-	// Write is the stream of an answer.
-	Write func(answer *MockAnswer) string
+	// Stream is an answer as a request with "stream": true has it, and Whole as one without has it.
+	Stream, Whole func(answer *MockAnswer) string
 }
 
 // MockAnswer is an answer that a [Mock] has given.
 type MockAnswer struct {
 	Number    int
+	Model     string
 	Thought   string
 	Signature string // of the model, for this answer
 	Calls     []MockCall
@@ -77,13 +78,22 @@ func (m *Mock) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	answer := m.next(rounds)
 	m.answers = append(m.answers, answer)
-	return Stream(m.Dialect.Write(answer))(request)
+	if streams(body) {
+		return Stream(m.Dialect.Stream(answer))(request)
+	}
+	return answering(http.StatusOK, "application/json", m.Dialect.Whole(answer))(request)
+}
+
+// streams tells whether a request asks for a stream.
+func streams(body []byte) bool {
+	var request struct{ Stream bool }
+	return readJSON(body, &request) == "" && request.Stream
 }
 
 // next is the answer after so many rounds of calls in the turn. A turn that another model began may have more than three.
 func (m *Mock) next(rounds int) *MockAnswer {
 	n := len(m.answers) + 1
-	answer := &MockAnswer{Number: n, Thought: fmt.Sprintf("Thought %d of %s: <日本> & so.\n", n, m.Model), Signature: fmt.Sprintf("sig+%s/%d==", m.Model, n)}
+	answer := &MockAnswer{Number: n, Model: m.Model, Thought: fmt.Sprintf("Thought %d of %s: <日本> & so.\n", n, m.Model), Signature: fmt.Sprintf("sig+%s/%d==", m.Model, n)}
 	if rounds == 1 {
 		answer.Text = fmt.Sprintf("I look again, %d%s", n, m.sign())
 	}

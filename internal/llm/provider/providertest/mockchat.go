@@ -1,6 +1,7 @@
 package providertest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -16,25 +17,42 @@ var (
 	MockGemini = chatDialect("gemini", chatRules{signs: true})
 	// MockDeepSeek wants the thought of each answer with calls, be it empty where another model answered:
 	// https://api-docs.deepseek.com/guides/thinking_mode#tool-calls
-	MockDeepSeek = chatDialect("deepseek", chatRules{thinks: true, wantsThought: func(thought *string) bool { return thought != nil }})
+	MockDeepSeek = chatDialect("deepseek", chatRules{thought: "reasoning_content", wantsThought: func(thought *string) bool { return thought != nil }})
 	// MockKimi wants one that is not empty: https://platform.moonshot.ai/docs/guide/use-kimi-k2-thinking-model
-	MockKimi = chatDialect("kimi", chatRules{thinks: true, replays: true, wantsThought: func(thought *string) bool { return thought != nil && *thought != "" }})
+	MockKimi = chatDialect("kimi", chatRules{thought: "reasoning_content", replays: true, wantsThought: func(thought *string) bool { return thought != nil && *thought != "" }})
 	// MockGLM wants its thoughts unchanged where they come back: https://docs.z.ai/guides/capabilities/thinking-mode
-	MockGLM = chatDialect("glm", chatRules{thinks: true, replays: true, wantsThought: func(*string) bool { return true }})
+	MockGLM = chatDialect("glm", chatRules{thought: "reasoning_content", replays: true, wantsThought: func(*string) bool { return true }})
 	// MockOpenRouter wants its list of thoughts back, whole and in its order:
 	// https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
 	MockOpenRouter = chatDialect("openrouter", chatRules{details: true, replays: true})
 	// MockMistral refuses fields that it does not know, https://docs.mistral.ai/api/, and each id of a call that is not nine letters and digits (400, code
 	// 3280). Its thoughts are chunks of the content: https://docs.mistral.ai/capabilities/reasoning/
-	MockMistral = MockDialect{Name: "mistral", Read: chatRules{strict: true}.read, Write: chatRules{strict: true}.write, CallID: shortID}
+	MockMistral = MockDialect{Name: "mistral", Read: mistralRules.read, Stream: mistralRules.stream, Whole: mistralRules.whole, CallID: shortID}
+
+	// MockOpenAI keeps its thoughts to itself, and refuses fields that it does not know:
+	// https://platform.openai.com/docs/api-reference/chat/create
+	MockOpenAI = chatDialect("openai", chatRules{fields: openAIFields})
+	// MockGroq has its thoughts in the field reasoning, and takes no other: https://console.groq.com/docs/reasoning; what it refuses was seen by others
+	// (janhq/jan #8136, NousResearch/hermes-agent #11089)
+	MockGroq = chatDialect("groq", chatRules{thought: "reasoning", forgets: true, fields: append([]string{"reasoning"}, openAIFields...)})
+	// MockVLLM has its thoughts in the field reasoning, https://docs.vllm.ai/en/latest/features/reasoning_outputs.html, as Ollama has, which reads them there as
+	// well: https://github.com/ollama/ollama/blob/main/openai/openai.go
+	MockVLLM = chatDialect("vllm", chatRules{thought: "reasoning", forgets: true})
+
+	mistralRules = chatRules{chunks: true, shortIDs: true, refusesUsage: true, fields: []string{"role", "content", "tool_calls", "tool_call_id", "name", "prefix"}}
+	openAIFields = []string{"role", "content", "tool_calls", "tool_call_id", "name", "refusal", "audio"}
 )
 
 type chatRules struct {
 	signs        bool
-	thinks       bool
-	replays      bool // thoughts of answers without calls, too
-	strict       bool
+	thought      string // the field of a message that its thought comes and goes back in; empty = none
+	replays      bool   // thoughts of answers without calls, too
+	forgets      bool   // its thoughts of earlier turns, which nobody needs to send
+	chunks       bool   // its thoughts are in the content
 	details      bool
+	shortIDs     bool
+	refusesUsage bool                       // stream_options
+	fields       []string                   // of a message, all that are taken; nil = any
 	wantsThought func(thought *string) bool // of an answer with calls that another model gave; nil = none
 }
 
@@ -43,6 +61,7 @@ type chatMessage struct {
 	Content    json.RawMessage
 	ToolCallID string                                         `json:"tool_call_id"`
 	Thought    *string                                        `json:"reasoning_content"`
+	Reasoning  *string                                        `json:"reasoning"`
 	Details    []struct{ Type, Text, Signature, Data string } `json:"reasoning_details"`
 	Calls      []struct {
 		ID       string
@@ -64,14 +83,21 @@ var isShortID = regexp.MustCompile(`^[0-9A-Za-z]{9}$`)
 
 // chunk is an element of a content that is a list.
 type chunk struct {
-	Type, Text string
-	Thinking   []struct{ Type, Text string }
-	Closed     bool
+	Type      string      `json:"type"`
+	Text      string      `json:"text,omitempty"`
+	Thinking  []textChunk `json:"thinking,omitempty"`
+	Signature string      `json:"signature,omitempty"`
+	Closed    bool        `json:"closed,omitempty"`
+}
+
+type textChunk struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 // chunks are an answer's.
 func (a *MockAnswer) chunks() []chunk {
-	list := []chunk{{Type: "thinking", Thinking: []struct{ Type, Text string }{{"text", a.Thought}}, Closed: true}}
+	list := []chunk{{Type: "thinking", Thinking: []textChunk{{"text", a.Thought}}, Signature: a.Signature, Closed: true}}
 	if a.Text != "" {
 		list = append(list, chunk{Type: "text", Text: a.Text})
 	}
@@ -120,7 +146,7 @@ func (c *chatMessage) calls() (calls []MockCall) {
 }
 
 func chatDialect(name string, rules chatRules) MockDialect {
-	return MockDialect{Name: name, Read: rules.read, Write: rules.write}
+	return MockDialect{Name: name, Read: rules.read, Stream: rules.stream, Whole: rules.whole}
 }
 
 func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
@@ -128,10 +154,10 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 		Messages      []chatMessage
 		StreamOptions *struct{} `json:"stream_options"`
 	}
-	if wrong := readJSON(body, &request); wrong != "" {
+	if wrong := cmp.Or(readJSON(body, &request), r.judgeFields(body)); wrong != "" {
 		return 0, wrong
 	}
-	if r.strict && request.StreamOptions != nil {
+	if r.refusesUsage && request.StreamOptions != nil {
 		return 0, "stream_options: extra inputs are not permitted"
 	}
 	spoke := 0
@@ -170,6 +196,41 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 	return rounds, ""
 }
 
+// judgeFields finds a field of a message that the vendor does not know.
+func (r chatRules) judgeFields(body []byte) string {
+	var request struct{ Messages []map[string]any }
+	if wrong := readJSON(body, &request); wrong != "" || r.fields == nil {
+		return wrong
+	}
+	for i, message := range request.Messages {
+		for name := range message {
+			if !slices.Contains(r.fields, name) {
+				return fmt.Sprintf("messages[%d]: property %q is unsupported", i, name)
+			}
+		}
+	}
+	return ""
+}
+
+// thoughtOf is what a message has in the field of thoughts; nil = nothing.
+func (r chatRules) thoughtOf(message *chatMessage) *string {
+	if r.thought == "reasoning" {
+		return message.Reasoning
+	}
+	return message.Thought
+}
+
+// hasThought tells whether the thought of an answer has come back, where the vendor has any.
+func (r chatRules) hasThought(message *chatMessage, own *MockAnswer) bool {
+	thought := r.thoughtOf(message)
+	return r.thought == "" || thought != nil && *thought == own.Thought
+}
+
+func (r chatRules) ofAnother(message *chatMessage, m *Mock) bool {
+	thought := r.thoughtOf(message)
+	return r.thought != "" && thought != nil && strings.Contains(*thought, "Thought") && !strings.Contains(*thought, " of "+m.Model+":")
+}
+
 func (r chatRules) judgeIDs(message *chatMessage) string {
 	ids := []string{}
 	for _, call := range message.Calls {
@@ -179,7 +240,7 @@ func (r chatRules) judgeIDs(message *chatMessage) string {
 		ids = append(ids, message.ToolCallID)
 	}
 	for _, id := range ids {
-		if r.strict && !isShortID.MatchString(id) {
+		if r.shortIDs && !isShortID.MatchString(id) {
 			return fmt.Sprintf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", id)
 		}
 	}
@@ -189,7 +250,7 @@ func (r chatRules) judgeIDs(message *chatMessage) string {
 // judgeText tells what is wrong with an answer that asks for nothing. Only a mock that remembers wants something of it.
 func (r chatRules) judgeText(m *Mock, message *chatMessage) string {
 	var text string
-	if r.strict && message.Role == "assistant" {
+	if r.chunks && message.Role == "assistant" {
 		return m.judgeChunks(message, m.said(message.Content))
 	}
 	if message.Role != "assistant" || json.Unmarshal(message.Content, &text) != nil || !m.forgotten(text) || !r.replays {
@@ -198,8 +259,8 @@ func (r chatRules) judgeText(m *Mock, message *chatMessage) string {
 	switch own := m.byText(text); {
 	case own == nil:
 		return "the text of an answer was altered"
-	case r.thinks && (message.Thought == nil || *message.Thought != own.Thought):
-		return "the reasoning_content of an earlier answer is lost"
+	case !r.hasThought(message, own):
+		return "the thought of an earlier answer is lost"
 	case r.details && !slices.Equal(own.details(), message.details()):
 		return "the reasoning_details of an earlier answer are lost"
 	}
@@ -214,13 +275,11 @@ func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 			return wrong
 		}
 	}
-	inTurn = inTurn || m.Remembers && own != nil
+	inTurn = inTurn || m.Remembers && own != nil && !r.forgets
 	switch {
 	case own == nil && m.forgotten(message.Calls[0].Function.Arguments):
 		return "the call of an earlier answer has lost its id"
-	case r.strict && message.Thought != nil:
-		return "reasoning_content: extra inputs are not permitted"
-	case r.strict && m.judgeChunks(message, own) != "":
+	case r.chunks && m.judgeChunks(message, own) != "":
 		return m.judgeChunks(message, own)
 	case r.details && own != nil && inTurn && !slices.Equal(own.details(), message.details()):
 		return "reasoning_details were modified"
@@ -232,56 +291,103 @@ func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 		return "thought_signature is not that of the call"
 	case r.signs && own == nil && signature != "" && signature != "skip_thought_signature_validator":
 		return "corrupted thought signature"
-	case r.thinks && own != nil && inTurn && (message.Thought == nil || *message.Thought != own.Thought):
+	case own != nil && inTurn && !r.hasThought(message, own):
 		return "the reasoning_content in the thinking mode must be passed back to the API"
 	case r.wantsThought != nil && !r.wantsThought(message.Thought):
 		return "reasoning_content is missing in assistant tool call message"
-	case r.thinks && message.Thought != nil && strings.Contains(*message.Thought, "Thought") && !strings.Contains(*message.Thought, " of "+m.Model+":"):
-		return "reasoning_content of another model"
+	case r.ofAnother(message, m):
+		return "a thought of another model"
 	}
 	return ""
 }
 
-func (r chatRules) write(answer *MockAnswer) string {
+// stream writes an answer in pieces: the thought first, then the text, then the calls.
+func (r chatRules) stream(answer *MockAnswer) string {
 	var body strings.Builder
-	chunk := func(delta any, finish string) {
-		encoded, err := json.Marshal(delta)
-		if err != nil {
-			panic(err)
+	chunk := func(delta map[string]any, finish any) {
+		choice := map[string]any{"index": 0, "delta": delta, "finish_reason": finish}
+		fmt.Fprintf(&body, "data: %s\n\n", inJSON(answer.completion("chat.completion.chunk", choice)))
+	}
+	chunk(map[string]any{"role": "assistant"}, nil)
+	r.streamThought(answer, func(delta map[string]any) { chunk(delta, nil) })
+	if answer.Text != "" {
+		chunk(map[string]any{"content": answer.Text}, nil)
+	}
+	for i, call := range r.calls(answer) {
+		call["index"] = i
+		chunk(map[string]any{"tool_calls": []any{call}}, nil)
+	}
+	chunk(map[string]any{}, answer.finish())
+	return body.String() + "data: [DONE]\n\n"
+}
+
+func (r chatRules) streamThought(answer *MockAnswer, say func(delta map[string]any)) {
+	half := len(answer.Thought) / 3
+	pieces := []string{answer.Thought[:half], answer.Thought[half:]}
+	switch {
+	case r.thought != "":
+		for _, piece := range pieces {
+			say(map[string]any{r.thought: piece})
 		}
-		fmt.Fprintf(&body, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}]}\n\n", encoded, finish)
-	}
-	if r.thinks {
-		half := len(answer.Thought) / 3
-		chunk(map[string]any{"reasoning_content": answer.Thought[:half]}, "null")
-		chunk(map[string]any{"reasoning_content": answer.Thought[half:]}, "null")
-	}
-	if r.details {
-		detail := func(fields map[string]any) { chunk(map[string]any{"reasoning_details": []any{fields}}, "null") }
-		half := len(answer.Thought) / 3
-		chunk(map[string]any{"reasoning": answer.Thought[:half], "reasoning_details": []any{
-			map[string]any{"type": "reasoning.text", "index": 0, "text": answer.Thought[:half], "signature": nil, "format": "anthropic-claude-v1"}}}, "null")
-		detail(map[string]any{"type": "reasoning.text", "index": 0, "text": answer.Thought[half:]})
+	case r.details:
+		detail := func(fields map[string]any) { say(map[string]any{"reasoning_details": []any{fields}}) }
+		say(map[string]any{"reasoning": pieces[0], "reasoning_details": []any{
+			map[string]any{"type": "reasoning.text", "index": 0, "text": pieces[0], "signature": nil, "format": "anthropic-claude-v1"}}})
+		detail(map[string]any{"type": "reasoning.text", "index": 0, "text": pieces[1]})
 		detail(map[string]any{"type": "reasoning.text", "index": 0, "signature": answer.Signature})
 		detail(map[string]any{"type": "reasoning.encrypted", "index": 1, "data": answer.Signature})
-	}
-	if r.strict {
-		half := len(answer.Thought) / 3
-		for _, piece := range []string{answer.Thought[:half], answer.Thought[half:]} {
-			chunk(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{map[string]any{"type": "text", "text": piece}}}}}, "null")
+	case r.chunks:
+		for _, piece := range pieces {
+			say(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{map[string]any{"type": "text", "text": piece}}}}})
 		}
-		chunk(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{}, "closed": true}}}, "null")
+		say(map[string]any{"content": []any{map[string]any{"type": "thinking", "thinking": []any{}, "closed": true, "signature": answer.Signature}}})
 	}
+}
+
+// whole writes an answer at once.
+func (r chatRules) whole(answer *MockAnswer) string {
+	message := map[string]any{"role": "assistant", "content": nil}
 	if answer.Text != "" {
-		chunk(map[string]any{"content": answer.Text}, "null")
+		message["content"] = answer.Text
 	}
+	switch {
+	case r.thought != "":
+		message[r.thought] = answer.Thought
+	case r.details:
+		message["reasoning"] = answer.Thought
+		message["reasoning_details"] = []any{
+			map[string]any{"type": "reasoning.text", "index": 0, "text": answer.Thought, "signature": answer.Signature, "format": "anthropic-claude-v1"},
+			map[string]any{"type": "reasoning.encrypted", "index": 1, "data": answer.Signature}}
+	case r.chunks:
+		message["content"] = answer.chunks()
+	}
+	if calls := r.calls(answer); calls != nil {
+		message["tool_calls"] = calls
+	}
+	completion := answer.completion("chat.completion", map[string]any{"index": 0, "message": message, "finish_reason": answer.finish()})
+	completion["usage"] = map[string]any{"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+	return inJSON(completion)
+}
+
+// calls are an answer's, as the vendor writes them.
+func (r chatRules) calls(answer *MockAnswer) (calls []map[string]any) {
 	for i, call := range answer.Calls {
-		written := map[string]any{"index": i, "id": call.ID, "type": "function", "function": map[string]any{"name": call.Name, "arguments": call.Arguments}}
+		written := map[string]any{"id": call.ID, "type": "function", "function": map[string]any{"name": call.Name, "arguments": call.Arguments}}
 		if r.signs && i == 0 {
 			written["extra_content"] = map[string]any{"google": map[string]any{"thought_signature": answer.Signature}}
 		}
-		chunk(map[string]any{"tool_calls": []any{written}}, "null")
+		calls = append(calls, written)
 	}
-	chunk(map[string]any{}, `"stop"`)
-	return body.String() + "data: [DONE]\n\n"
+	return calls
+}
+
+func (a *MockAnswer) finish() string {
+	if len(a.Calls) > 0 {
+		return "tool_calls"
+	}
+	return "stop"
+}
+
+func (a *MockAnswer) completion(object string, choice map[string]any) map[string]any {
+	return map[string]any{"id": fmt.Sprintf("chatcmpl-%d", a.Number), "object": object, "created": 1764000000, "model": a.Model, "choices": []any{choice}}
 }

@@ -1,14 +1,16 @@
 package providertest
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 )
 
 // MockMessages is a Claude with a budget of thinking: the open round of tools must begin with a thought where it is to think, each thought
 // must be as it was, and the results of all calls stand in the message behind them:
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking
-var MockMessages = MockDialect{Name: "anthropic", Read: readMessages, Write: writeMessages}
+var MockMessages = MockDialect{Name: "anthropic", Read: readMessages, Stream: streamMessages, Whole: wholeMessages}
 
 type mockBlock struct {
 	Type, Text, Thinking, Signature, Data, ID, Name string
@@ -155,31 +157,85 @@ func (m *Mock) byThoughts(thoughts []string) *MockAnswer {
 	return nil
 }
 
-func writeMessages(answer *MockAnswer) string {
-	var body strings.Builder
-	index := 0
-	block := func(begins string, deltas ...string) {
-		fmt.Fprintf(&body, "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":%d,\"content_block\":%s}\n\n", index, begins)
-		for _, delta := range deltas {
-			fmt.Fprintf(&body, "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":%d,\"delta\":%s}\n\n", index, delta)
+// blocks are an answer's, as the vendor writes them.
+func (a *MockAnswer) blocks() []map[string]any {
+	blocks := []map[string]any{
+		{"type": "redacted_thinking", "data": a.Signature},
+		{"type": "thinking", "thinking": a.Thought, "signature": a.Signature},
+	}
+	if a.Text != "" {
+		blocks = append(blocks,
+			map[string]any{"type": "text", "text": a.Text},
+			map[string]any{"type": "thinking", "thinking": "", "signature": "late" + a.Signature})
+	}
+	for _, call := range a.Calls {
+		blocks = append(blocks, map[string]any{"type": "tool_use", "id": call.ID, "name": call.Name, "input": json.RawMessage(call.Arguments)})
+	}
+	return blocks
+}
+
+// pieces are a block as it begins, and what is added to it.
+func pieces(block map[string]any) (begins map[string]any, deltas []map[string]any) {
+	begins = maps.Clone(block)
+	add := func(kind, field string, value any) {
+		if value != "" {
+			deltas = append(deltas, map[string]any{"type": kind, field: value})
 		}
-		fmt.Fprintf(&body, "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":%d}\n\n", index)
-		index++
 	}
-	block(fmt.Sprintf(`{"type":"redacted_thinking","data":%q}`, answer.Signature))
-	block(`{"type":"thinking","thinking":"","signature":""}`, `{"type":"thinking_delta","thinking":`+InJSON(answer.Thought)+`}`,
-		fmt.Sprintf(`{"type":"signature_delta","signature":%q}`, answer.Signature))
-	if answer.Text != "" {
-		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+InJSON(answer.Text)+`}`)
-		block(`{"type":"thinking","thinking":"","signature":""}`, fmt.Sprintf(`{"type":"signature_delta","signature":"late%s"}`, answer.Signature))
+	switch block["type"] {
+	case "thinking":
+		begins["thinking"], begins["signature"] = "", ""
+		add("thinking_delta", "thinking", block["thinking"])
+		add("signature_delta", "signature", block["signature"])
+	case "text":
+		begins["text"] = ""
+		add("text_delta", "text", block["text"])
+	case "tool_use":
+		begins["input"] = struct{}{}
+		add("input_json_delta", "partial_json", string(block["input"].(json.RawMessage)))
 	}
-	for _, call := range answer.Calls {
-		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, call.ID, call.Name), `{"type":"input_json_delta","partial_json":`+InJSON(call.Arguments)+`}`)
+	return begins, deltas
+}
+
+func streamMessages(answer *MockAnswer) string {
+	var body strings.Builder
+	event := func(kind string, fields map[string]any) {
+		fields["type"] = kind
+		fmt.Fprintf(&body, "event: %s\ndata: %s\n\n", kind, inJSON(fields))
 	}
-	stop := "end_turn"
-	if len(answer.Calls) > 0 {
-		stop = "tool_use"
+	begun := answer.message(nil)
+	begun["stop_reason"] = nil
+	event("message_start", map[string]any{"message": begun})
+	for i, block := range answer.blocks() {
+		begins, deltas := pieces(block)
+		event("content_block_start", map[string]any{"index": i, "content_block": begins})
+		for _, delta := range deltas {
+			event("content_block_delta", map[string]any{"index": i, "delta": delta})
+		}
+		event("content_block_stop", map[string]any{"index": i})
 	}
-	fmt.Fprintf(&body, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":%q}}\n\n", stop)
+	event("message_delta", map[string]any{"delta": map[string]any{"stop_reason": answer.stopReason()}, "usage": map[string]any{"output_tokens": 5}})
+	event("message_stop", map[string]any{})
 	return body.String()
+}
+
+func wholeMessages(answer *MockAnswer) string { return inJSON(answer.message(answer.blocks())) }
+
+// message is https://platform.claude.com/docs/en/api/messages
+func (a *MockAnswer) message(blocks []map[string]any) map[string]any {
+	content := []any{}
+	for _, block := range blocks {
+		content = append(content, block)
+	}
+	return map[string]any{
+		"id": fmt.Sprintf("msg_%d", a.Number), "type": "message", "role": "assistant", "model": a.Model, "content": content,
+		"stop_reason": a.stopReason(), "stop_sequence": nil, "usage": map[string]any{"input_tokens": 10, "output_tokens": 1},
+	}
+}
+
+func (a *MockAnswer) stopReason() string {
+	if len(a.Calls) > 0 {
+		return "tool_use"
+	}
+	return "end_turn"
 }

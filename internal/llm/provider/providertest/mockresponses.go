@@ -1,16 +1,16 @@
 package providertest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 )
 
 // MockResponses wants the items of each of its answers in their order, reasoning before what follows from it, and the results behind all
 // calls: https://platform.openai.com/docs/guides/reasoning and https://platform.openai.com/docs/guides/function-calling
-var MockResponses = MockDialect{Name: "openai-responses", Read: readItems, Write: writeItems}
+var MockResponses = MockDialect{Name: "openai-responses", Read: readItems, Stream: streamItems, Whole: wholeItems}
 
 type mockItem struct {
 	ID, Type, Role, Name, Arguments string
@@ -100,36 +100,67 @@ func readItems(m *Mock, body []byte) (rounds int, _ string) {
 	return rounds, ""
 }
 
+// sameJSON compares values: how a client writes them, with "<" escaped or not, is its own affair.
 func sameJSON(a, b json.RawMessage) bool {
-	var one, other bytes.Buffer
-	return json.Compact(&one, a) == nil && json.Compact(&other, b) == nil && bytes.Equal(one.Bytes(), other.Bytes())
+	var one, other any
+	return json.Unmarshal(a, &one) == nil && json.Unmarshal(b, &other) == nil && reflect.DeepEqual(one, other)
 }
 
-func writeItems(answer *MockAnswer) string {
+func streamItems(answer *MockAnswer) string {
 	var body strings.Builder
-	event := func(kind, fields string) {
-		fmt.Fprintf(&body, "event: %s\ndata: {\"type\":%q,%s}\n\n", kind, kind, fields)
+	number := 0
+	event := func(kind string, fields map[string]any) {
+		fields["type"], fields["sequence_number"] = kind, number
+		number++
+		fmt.Fprintf(&body, "event: %s\ndata: %s\n\n", kind, inJSON(fields))
 	}
+	event("response.created", map[string]any{"response": answer.response("in_progress", []json.RawMessage{})})
 	for i, item := range answer.items() {
 		var read mockItem
 		if wrong := readJSON(item, &read); wrong != "" {
 			panic(wrong)
 		}
-		added := item
-		if read.Type == "function_call" {
-			added = fmt.Appendf(nil, `{"id":%q,"type":"function_call","call_id":%q,"name":%q,"arguments":""}`, read.ID, read.CallID, read.Name)
+		piece := func(kind string, fields map[string]any) {
+			fields["output_index"], fields["item_id"] = i, read.ID
+			event(kind, fields)
 		}
-		event("response.output_item.added", fmt.Sprintf(`"output_index":%d,"item":%s`, i, added))
+		event("response.output_item.added", map[string]any{"output_index": i, "item": begun(read)})
 		switch read.Type {
 		case "reasoning":
-			event("response.reasoning_summary_text.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, i, InJSON(answer.Thought)))
+			piece("response.reasoning_summary_part.added", map[string]any{"summary_index": 0, "part": map[string]any{"type": "summary_text", "text": ""}})
+			piece("response.reasoning_summary_text.delta", map[string]any{"summary_index": 0, "delta": answer.Thought})
 		case "message":
-			event("response.output_text.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, i, InJSON(answer.Text)))
+			piece("response.content_part.added", map[string]any{"content_index": 0, "part": map[string]any{"type": "output_text", "text": "", "annotations": []any{}}})
+			piece("response.output_text.delta", map[string]any{"content_index": 0, "delta": answer.Text})
 		default:
-			event("response.function_call_arguments.delta", fmt.Sprintf(`"output_index":%d,"delta":%s`, i, InJSON(read.Arguments)))
+			piece("response.function_call_arguments.delta", map[string]any{"delta": read.Arguments})
 		}
-		event("response.output_item.done", fmt.Sprintf(`"output_index":%d,"item":%s`, i, item))
+		event("response.output_item.done", map[string]any{"output_index": i, "item": item})
 	}
-	event("response.completed", `"response":{"status":"completed"}`)
+	event("response.completed", map[string]any{"response": answer.response("completed", answer.items())})
 	return body.String()
+}
+
+// begun is an item as it is announced, with nothing in it yet. Its encrypted content is whole only where the item is done.
+func begun(item mockItem) map[string]any {
+	switch item.Type {
+	case "reasoning":
+		return map[string]any{"id": item.ID, "type": item.Type, "summary": []any{}, "encrypted_content": "half of it"}
+	case "message":
+		return map[string]any{"id": item.ID, "type": item.Type, "role": item.Role, "status": "in_progress", "content": []any{}}
+	}
+	return map[string]any{"id": item.ID, "type": item.Type, "status": "in_progress", "call_id": item.CallID, "name": item.Name, "arguments": ""}
+}
+
+func wholeItems(answer *MockAnswer) string {
+	return inJSON(answer.response("completed", answer.items()))
+}
+
+// response is https://platform.openai.com/docs/api-reference/responses/object
+func (a *MockAnswer) response(status string, output []json.RawMessage) map[string]any {
+	return map[string]any{
+		"id": fmt.Sprintf("resp_%d", a.Number), "object": "response", "created_at": 1764000000, "model": a.Model, "status": status, "output": output,
+		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true, "tool_choice": "auto",
+		"tools": []any{}, "store": false, "usage": nil,
+	}
 }
