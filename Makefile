@@ -37,7 +37,7 @@ fuzz: ## Run each fuzz target beyond its seeds; prints how many ran
 test-agents: ## Drive real agents through the server (needs npm; installs two gigabytes once)
 	@scripts/test-agents.sh
 
-test-client: ## Test the TypeScript client in Node against the real server (needs npm)
+test-client: ## Test the TypeScript client against the real server, and the vendors' SDKs against our mocks (needs npm)
 	@scripts/test-client.sh
 
 test-console: ## Drive the console in a real Chromium against the real server (needs npm and chromium)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The TypeScript client: its types from the contract, its package, and its tests in Node against the server's binary.
+# What speaks with us from Node. The TypeScript client: its types from the contract, its package, and its tests against the server's binary. And the SDKs of
+# the vendors of models against our mocks of those vendors.
 # The last line says how many tests ran. Without npm, and a network the first time, it fails, and skips nothing.
 #
 #   scripts/test-client.sh [flags of node --test]      such as --test-name-pattern=disconnects
@@ -9,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 . scripts/steps.sh
 client=$PWD/clients/typescript
+sdk=$PWD/test/sdk
 
 # npm installs the compiler.
 provide() { command -v npm >/dev/null || packages npm; }
@@ -25,9 +27,11 @@ build() {
 
 step provide provide
 step install npm_packages "$client"
+step sdks npm_packages "$sdk"
 step node node_20 "$client"
 step build build
 step server make -s build BIN="$tool/signoff"
+step mocks env CGO_ENABLED=0 go build -trimpath -o "$tool/mockvendor" ./test/sdk/mockvendor
 
-export SIGNOFF_TEST_BINARY=$tool/signoff
-node_tests "$client" --test-timeout=420000 "$@" "$client"/build/test/*.test.js
+export SIGNOFF_TEST_BINARY=$tool/signoff SIGNOFF_MOCK_VENDOR=$tool/mockvendor
+node_tests "$client" --test-timeout=420000 "$@" "$client"/build/test/*.test.js "$sdk"/*.test.js

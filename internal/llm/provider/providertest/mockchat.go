@@ -271,7 +271,7 @@ func (r chatRules) judgeText(m *Mock, message *chatMessage) string {
 func (r chatRules) judge(m *Mock, message *chatMessage, inTurn bool) string {
 	signature, own := message.signature(), m.byCall(message.Calls[0].ID)
 	if own != nil {
-		if wrong := own.sameCalls(message.calls()); wrong != "" {
+		if wrong := m.sameCalls(own, message.calls()); wrong != "" {
 			return wrong
 		}
 	}
@@ -389,5 +389,6 @@ func (a *MockAnswer) finish() string {
 }
 
 func (a *MockAnswer) completion(object string, choice map[string]any) map[string]any {
-	return map[string]any{"id": fmt.Sprintf("chatcmpl-%d", a.Number), "object": object, "created": 1764000000, "model": a.Model, "choices": []any{choice}}
+	return map[string]any{"id": fmt.Sprintf("chatcmpl-%d", a.Number), "object": object, "created": 1764000000, "model": a.Model,
+		"system_fingerprint": nil, "choices": []any{choice}}
 }

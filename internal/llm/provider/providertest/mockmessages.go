@@ -18,6 +18,19 @@ type mockBlock struct {
 	ToolUseID                                       string `json:"tool_use_id"`
 }
 
+// mockContent is a list of blocks, or a text for one block of it: https://platform.claude.com/docs/en/api/messages
+type mockContent []mockBlock
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *mockContent) UnmarshalJSON(document []byte) error {
+	var text string
+	if json.Unmarshal(document, &text) == nil {
+		*c = mockContent{{Type: "text", Text: text}}
+		return nil
+	}
+	return json.Unmarshal(document, (*[]mockBlock)(c))
+}
+
 // rawText is JSON as it stands.
 type rawText string
 
@@ -53,7 +66,7 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 		Thinking *struct{ Type string }
 		Messages []struct {
 			Role    string
-			Content []mockBlock
+			Content mockContent
 		}
 	}
 	if wrong := readJSON(body, &request); wrong != "" {
@@ -122,7 +135,7 @@ func (m *Mock) judgeThoughts(thoughts []string, calls []MockCall) string {
 		own = m.byCall(calls[0].ID)
 	}
 	if own != nil {
-		if wrong := own.sameCalls(calls); wrong != "" {
+		if wrong := m.sameCalls(own, calls); wrong != "" {
 			return wrong
 		}
 		if strings.Join(thoughts, "|") != strings.Join(own.thoughts(), "|") {
