@@ -20,12 +20,14 @@ import (
 	"signoff/internal/tools/hosttest"
 )
 
-// mocks are the dialects, each with the provider that speaks it.
-var mocks = []struct {
+// mocked is a dialect, with the provider that speaks it.
+type mocked struct {
 	dialect  providertest.MockDialect
 	provider string
 	thinking int
-}{
+}
+
+var mocks = []mocked{
 	{providertest.MockGemini, "gemini", 0},
 	{providertest.MockDeepSeek, "deepseek", 0},
 	{providertest.MockKimi, "kimi", 0},

@@ -51,11 +51,13 @@ var filesOnTheWire = map[string]struct {
 		`{"role":"tool","tool_call_id":"ID","content":[{"text":"A gauge.","type":"text"},{"image_url":{"url":"data:image/png;base64,GAUGE"},"type":"image_url"}]}`,
 		`{"content":"ok","tool_call_id":"ID","role":"tool"}`,
 	}},
-	"deepseek": {"", "messages", []string{ // https://api-docs.deepseek.com/api/create-chat-completion
-		`{"content":"What is this?\n\n[image photo.jpg] was left out: this model is not sent image/jpeg.\n\n[file plan.pdf] was left out: this model is not sent application/pdf.","role":"user"}`,
+	"deepseek": {"", "messages", []string{ // https://api-docs.deepseek.com/guides/vision
+		`{"content":[{"text":"What is this?","type":"text"},{"image_url":{"url":"data:image/jpeg;base64,PHOTO"},"type":"image_url"},` +
+			`{"text":"[file plan.pdf] was left out: this model is not sent application/pdf.","type":"text"}],"role":"user"}`,
 		``,
-		`{"content":"A gauge.\n\n[image gauge.png] was left out: this model is not sent image/png.","tool_call_id":"a","role":"tool"}`,
+		`{"content":"A gauge.","tool_call_id":"a","role":"tool"}`,
 		`{"content":"ok","tool_call_id":"b","role":"tool"}`,
+		`{"content":[{"text":"The result of the call a has these pictures:","type":"text"},{"image_url":{"url":"data:image/png;base64,GAUGE"},"type":"image_url"}],"role":"user"}`,
 	}},
 	"openai-responses": {"", "input", []string{ // https://platform.openai.com/docs/api-reference/responses/create
 		`{"role":"user","content":[{"type":"input_text","text":"What is this?"},{"type":"input_image","image_url":"data:image/jpeg;base64,PHOTO","detail":"auto"},` +

@@ -72,7 +72,7 @@ func (t *translator) translate(message domain.Message, inTurn bool) openai.ChatC
 func (t *translator) assistant(message domain.Message, inTurn bool) openai.ChatCompletionMessageParamUnion {
 	state := t.maker.StateOf(message)
 	translated := openai.AssistantMessage(message.Text)
-	if message.Text == "" && len(message.ToolCalls) > 0 {
+	if message.Text == "" && len(message.ToolCalls) > 0 && !t.vendor.wantsContent {
 		translated.OfAssistant.Content = openai.ChatCompletionAssistantMessageParamContentUnion{}
 	}
 	translated.OfAssistant.SetExtraFields(t.vendor.fieldsOf(state, len(message.ToolCalls) > 0, inTurn))

@@ -26,8 +26,9 @@ import (
 //     does not stream answers with a schema: https://console.groq.com/docs/structured-outputs
 //   - pictures and PDF: https://platform.openai.com/docs/guides/images-vision, https://platform.openai.com/docs/guides/pdf-files,
 //     https://openrouter.ai/docs/features/multimodal/pdfs, https://ai.google.dev/gemini-api/docs/openai#image-understanding; results of calls with pictures, and
-//     the roles that may follow them, for Mistral: https://docs.mistral.ai/api/#tag/chat; the messages of DeepSeek are text:
-//     https://api-docs.deepseek.com/api/create-chat-completion
+//     the roles that may follow them, for Mistral: https://docs.mistral.ai/api/#tag/chat; for DeepSeek: https://api-docs.deepseek.com/guides/vision
+//   - fields of messages: https://api-docs.deepseek.com/api/create-chat-completion has the content of an answer as required
+//   - fields of requests: the SDK of GLM's vendor has no stream_options, https://github.com/zai-org/z-ai-sdk-python
 //   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
 type vendor struct {
 	name    string // as a provider of its own; see [Presets]
@@ -42,12 +43,12 @@ type vendor struct {
 	signs bool
 	// shortIDs tells that ids of calls are nine letters and digits, else the vendor refuses the conversation.
 	shortIDs bool
-	// noUsageOption tells that the vendor refuses stream_options; it reports the usage without being asked.
+	// wantsContent tells that each answer needs a content, be it the empty text.
+	wantsContent bool
+	// noUsageOption tells that the vendor refuses stream_options, or has no such field; it reports the usage without being asked.
 	noUsageOption bool
 	// pdf tells that the vendor takes PDF files in messages, beside pictures.
 	pdf bool
-	// textOnly tells that the vendor takes no pictures.
-	textOnly bool
 	// gemini tells that the server is Gemini's: its thoughts are sent to those alone who ask for them, and not counted in the output.
 	gemini bool
 	// resultPictures tells that results of calls hold pictures, and that nothing but an answer may follow them. Elsewhere results are text, and the
@@ -75,11 +76,11 @@ var vendors = []vendor{
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
 		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini, gemini: true, settings: geminiSettings},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
-		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), textOnly: true, settings: deepseekSettings},
+		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), wantsContent: true, settings: deepseekSettings},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
 		hosts: []string{"api.moonshot.ai", "api.moonshot.cn"}, replay: replayAll, filler: new(" "), settings: kimiSettings},
 	{name: "glm", address: "https://api.z.ai/api/paas/v4", keyEnv: "ZAI_API_KEY",
-		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll, settings: glmSettings},
+		hosts: []string{"api.z.ai", "open.bigmodel.cn"}, replay: replayAll, noUsageOption: true, settings: glmSettings},
 	{name: "mistral", address: "https://api.mistral.ai/v1", keyEnv: "MISTRAL_API_KEY",
 		hosts: []string{"api.mistral.ai"}, replay: replayNever, shortIDs: true, resultPictures: true, noUsageOption: true, schemas: schemaAlone,
 		settings: mistralSettings},
@@ -94,10 +95,7 @@ var vendors = []vendor{
 
 // sends are the media types that the vendor's models are sent. Which of them see pictures is theirs to say.
 func (v vendor) sends() []string {
-	switch {
-	case v.textOnly:
-		return nil
-	case v.pdf:
+	if v.pdf {
 		return provider.PicturesAndPDF
 	}
 	return provider.Pictures

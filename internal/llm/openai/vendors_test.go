@@ -53,7 +53,7 @@ func twice(t *testing.T, entry provider.Model, later bool, by func(provider.Make
 	if _, err := asked.Stream(t.Context(), provider.Request{Messages: messages}, &providertest.Ear{}); err != nil {
 		t.Fatal(err)
 	}
-	if refuses := strings.Contains(entry.BaseURL, "mistral"); (sent.StreamOptions == nil) != refuses {
+	if refuses := strings.Contains(entry.BaseURL, "mistral") || strings.Contains(entry.BaseURL, "z.ai"); (sent.StreamOptions == nil) != refuses {
 		t.Errorf("%s: stream_options are %v", entry.BaseURL, sent.StreamOptions)
 	}
 	return sent.Messages
@@ -66,6 +66,7 @@ func TestWhatGoesBack(t *testing.T) {
 		signed = `,"extra_content":{"google": {"thought_signature":"sig<="}}`
 		dummy  = `,"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}`
 		hm     = `"reasoning_content":"Hm <&>."`
+		empty  = `,"content":""`
 	)
 	mine := func(maker provider.Maker) provider.Maker { return maker }
 	other := func(provider.Maker) provider.Maker { return "another" }
@@ -83,7 +84,7 @@ func TestWhatGoesBack(t *testing.T) {
 	for address, want := range map[string]struct{ own, later, foreign string }{
 		"https://unknown.test/v1":                                 {answer(hm, signed, true), answer("", signed, true), answer("", "", false)},
 		"https://generativelanguage.googleapis.com/v1beta/openai": {answer("", signed, true), answer("", signed, true), answer("", dummy, false)},
-		"https://api.deepseek.com":                                {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":""`, "", false)},
+		"https://api.deepseek.com":                                {answer(hm+empty, signed, true), answer(hm+empty, signed, true), answer(`"reasoning_content":""`+empty, "", false)},
 		"https://api.moonshot.ai/v1":                              {answer(hm, signed, true), answer(hm, signed, true), answer(`"reasoning_content":" "`, "", false)},
 		"https://api.z.ai/api/paas/v4":                            {answer(hm, signed, true), answer(hm, signed, true), answer("", "", false)},
 		"https://api.mistral.ai/v1":                               {answer("", signed, true), answer("", signed, true), short(answer("", "", false))},
