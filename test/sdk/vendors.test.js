@@ -59,42 +59,14 @@ for (const [dialect, forget] of Object.entries(forgets)) {
 
 test("groq-sdk", async () => converse(chat(Groq, "groq")));
 
-/** https://docs.mistral.ai/capabilities/function_calling/ */
-function mistral() {
-  const { model, baseURL } = vendors.model("mistral");
-  const client = new Mistral({ apiKey: "k", serverURL: baseURL, retryConfig: { strategy: "none" } });
+/** A client that writes the vendor's names its own way. complete sends a request and returns the completion. */
+function camel(dialect, open) {
+  const { model, baseURL } = vendors.model(dialect);
+  const complete = open({ apiKey: "k", serverURL: baseURL, retryConfig: { strategy: "none" } });
   const messages = [];
   return {
     messages,
-    send: (list) => client.chat.complete({ model, messages: list, tools: [chatTool] }),
-    says: (content) => messages.push({ role: "user", content }),
-    results: (calls) => calls.forEach((call) => messages.push({ role: "tool", toolCallId: call.id, name: call.function.name, content: result(call.id) })),
-    async ask() {
-      const { message } = (await this.send(messages)).choices[0];
-      messages.push(message);
-      return message.toolCalls ?? [];
-    },
-  };
-}
-
-test("@mistralai/mistralai", async () => {
-  const talk = mistral();
-  await converse(talk);
-  talk.says("And now?");
-  talk.results(await talk.ask());
-  const texts = (content) => content.filter((chunk) => chunk.type === "text");
-  await refused(talk.send(talk.messages.map((m) => (m.role === "assistant" ? { ...m, content: texts(m.content) } : m))));
-  await talk.ask();
-});
-
-/** https://openrouter.ai/docs/guides/features/tool-calling */
-function openRouter() {
-  const { model, baseURL } = vendors.model("openrouter");
-  const client = new OpenRouter({ apiKey: "k", serverURL: baseURL, retryConfig: { strategy: "none" } });
-  const messages = [];
-  return {
-    messages,
-    send: (list) => client.chat.send({ chatRequest: { model, messages: list, tools: [chatTool] } }),
+    send: (list) => complete({ model, messages: list, tools: [chatTool] }),
     says: (content) => messages.push({ role: "user", content }),
     results: (calls) => calls.forEach((call) => messages.push({ role: "tool", toolCallId: call.id, content: result(call.id) })),
     async ask() {
@@ -105,14 +77,31 @@ function openRouter() {
   };
 }
 
-test("@openrouter/sdk", async () => {
-  const talk = openRouter();
-  await converse(talk);
-  talk.says("And now?");
-  talk.results(await talk.ask());
-  await refused(talk.send(talk.messages.map(({ reasoningDetails, ...message }) => message)));
-  await talk.ask();
-});
+const texts = (content) => content.filter((chunk) => chunk.type === "text");
+
+for (const [name, { dialect, open, forget }] of Object.entries({
+  // https://docs.mistral.ai/capabilities/function_calling/
+  "@mistralai/mistralai": {
+    dialect: "mistral",
+    open: (settings) => (request) => new Mistral(settings).chat.complete(request),
+    forget: (message) => (message.role === "assistant" ? { ...message, content: texts(message.content) } : message),
+  },
+  // https://openrouter.ai/docs/guides/features/tool-calling
+  "@openrouter/sdk": {
+    dialect: "openrouter",
+    open: (settings) => (chatRequest) => new OpenRouter(settings).chat.send({ chatRequest }),
+    forget: ({ reasoningDetails, ...message }) => message,
+  },
+})) {
+  test(name, async () => {
+    const talk = camel(dialect, open);
+    await converse(talk);
+    talk.says("And now?");
+    talk.results(await talk.ask());
+    await refused(talk.send(talk.messages.map(forget)));
+    await talk.ask();
+  });
+}
 
 /** https://platform.claude.com/docs/en/build-with-claude/extended-thinking#extended-thinking-with-tool-use */
 function claude(streamed) {
