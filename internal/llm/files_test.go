@@ -55,6 +55,7 @@ func TestFilesThatAModelIsNotSent(t *testing.T) {
 	c := config(&vendor{})
 	c.Default = "test"
 	c.Models["demo"] = llm.Model{Provider: "demo"}
+	c.Models["gemini"] = llm.Model{Provider: "gemini", Model: "m", APIKey: testKey, APIKeyEnv: "TEST_KEY"}
 	registry, err := llm.NewRegistry(c, tools.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
@@ -68,6 +69,12 @@ func TestFilesThatAModelIsNotSent(t *testing.T) {
 		err := registry.CheckParts(source, "/prompt", []domain.PromptPart{text, photo})
 		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(err.Error(), "image/jpeg") {
 			t.Errorf("a picture for %+v: %v", source, err)
+		}
+	}
+	moving := domain.PromptPart{Type: domain.PartImage, MediaType: domain.MediaGIF}
+	for model, refused := range map[string]bool{"test": false, "gemini": true} {
+		if err := registry.CheckParts(domain.Source{Model: model}, "/prompt", []domain.PromptPart{photo, moving}); (err != nil) != refused {
+			t.Errorf("a GIF for %s: %v", model, err)
 		}
 	}
 }

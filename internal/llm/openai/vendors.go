@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
 )
 
@@ -26,7 +27,8 @@ import (
 //     does not stream answers with a schema: https://console.groq.com/docs/structured-outputs
 //   - pictures and PDF: https://platform.openai.com/docs/guides/images-vision, https://platform.openai.com/docs/guides/pdf-files,
 //     https://openrouter.ai/docs/features/multimodal/pdfs, https://ai.google.dev/gemini-api/docs/openai#image-understanding; results of calls with pictures, and
-//     the roles that may follow them, for Mistral: https://docs.mistral.ai/api/#tag/chat; for DeepSeek: https://api-docs.deepseek.com/guides/vision
+//     the roles that may follow them, for Mistral: https://docs.mistral.ai/api/#tag/chat; for DeepSeek: https://api-docs.deepseek.com/guides/vision; kinds of pictures:
+//     https://ai.google.dev/gemini-api/docs/image-understanding#supported-formats, https://github.com/ollama/ollama/blob/main/openai/openai.go
 //   - fields of messages: https://api-docs.deepseek.com/api/create-chat-completion has the content of an answer as required
 //   - fields of requests: the SDK of GLM's vendor has no stream_options, https://github.com/zai-org/z-ai-sdk-python
 //   - Azure: https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
@@ -51,6 +53,8 @@ type vendor struct {
 	pdf bool
 	// gemini tells that the server is Gemini's: its thoughts are sent to those alone who ask for them, and not counted in the output.
 	gemini bool
+	// noGIF tells that the vendor refuses such pictures, and with them each later request of the conversation.
+	noGIF bool
 	// resultPictures tells that results of calls hold pictures, and that nothing but an answer may follow them. Elsewhere results are text, and the
 	// user shows the pictures behind them.
 	resultPictures bool
@@ -74,7 +78,7 @@ const (
 var vendors = []vendor{
 	{hosts: []string{"api.openai.com"}, pdf: true, schemas: schemaAlways, settings: openaiSettings},
 	{name: "gemini", address: "https://generativelanguage.googleapis.com/v1beta/openai", keyEnv: "GEMINI_API_KEY",
-		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, schemas: schemaGemini, gemini: true, settings: geminiSettings},
+		hosts: []string{"generativelanguage.googleapis.com"}, replay: replayNever, signs: true, noGIF: true, schemas: schemaGemini, gemini: true, settings: geminiSettings},
 	{name: "deepseek", address: "https://api.deepseek.com", keyEnv: "DEEPSEEK_API_KEY",
 		hosts: []string{"api.deepseek.com"}, replay: replayCalls, filler: new(""), wantsContent: true, settings: deepseekSettings},
 	{name: "kimi", address: "https://api.moonshot.ai/v1", keyEnv: "MOONSHOT_API_KEY",
@@ -87,7 +91,7 @@ var vendors = []vendor{
 	{name: "groq", address: "https://api.groq.com/openai/v1", keyEnv: "GROQ_API_KEY", hosts: []string{"api.groq.com"}, settings: groqSettings},
 	{name: "openrouter", address: "https://openrouter.ai/api/v1", keyEnv: "OPENROUTER_API_KEY", hosts: []string{"openrouter.ai"}, replay: replayAll, pdf: true, schemas: schemaAlone,
 		settings: openrouterSettings},
-	{name: "ollama", address: "http://127.0.0.1:11434/v1", schemas: schemaAlone, settings: ollamaSettings},
+	{name: "ollama", address: "http://127.0.0.1:11434/v1", noGIF: true, schemas: schemaAlone, settings: ollamaSettings},
 	{name: "vllm", address: "http://127.0.0.1:8000/v1", schemas: schemaAlone, settings: vllmSettings},
 	{name: "lmstudio", address: "http://127.0.0.1:1234/v1", schemas: schemaAlone, settings: lmstudioSettings},
 	{name: "azure", keyEnv: "AZURE_OPENAI_API_KEY", schemas: schemaAlways, settings: openaiSettings}, // https://RESOURCE.openai.azure.com/openai/v1, whose key goes where OpenAI's goes
@@ -95,8 +99,11 @@ var vendors = []vendor{
 
 // sends are the media types that the vendor's models are sent. Which of them see pictures is theirs to say.
 func (v vendor) sends() []string {
-	if v.pdf {
+	switch {
+	case v.pdf:
 		return provider.PicturesAndPDF
+	case v.noGIF:
+		return []string{domain.MediaPNG, domain.MediaJPEG, domain.MediaWebP}
 	}
 	return provider.Pictures
 }
