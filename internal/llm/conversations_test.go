@@ -176,7 +176,8 @@ func TestTheMocksAreStrict(t *testing.T) {
 					}
 					return list
 				}),
-				"missing state": without(t, body, func(list []any) []any { return slices.DeleteFunc(list, isThought) }),
+				"a result without its call": without(t, body, func(list []any) []any { return slices.DeleteFunc(list, isCall) }),
+				"missing state":             without(t, body, func(list []any) []any { return slices.DeleteFunc(list, isThought) }),
 			} {
 				switch {
 				case stateless && (name == "missing state" || name == "altered state"):
@@ -238,6 +239,11 @@ func without(t *testing.T, document string, change func([]any) []any) string {
 func isResult(value any) bool {
 	object, _ := value.(map[string]any)
 	return object["role"] == "tool" || object["type"] == "function_call_output" || object["type"] == "tool_result"
+}
+
+func isCall(value any) bool {
+	object, _ := value.(map[string]any)
+	return object["tool_calls"] != nil || object["type"] == "function_call" || object["type"] == "tool_use"
 }
 
 func isThought(value any) bool {

@@ -6,6 +6,7 @@ import { createDeepSeek } from "@ai-sdk/deepseek";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenRouter } from "@openrouter/ai-sdk-provider";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
+import OpenAI from "openai";
 import { bash, mocks, refused, result } from "./mock.js";
 
 let vendors;
@@ -62,4 +63,22 @@ for (const [client, { dialect, name, of, options, ways = [false, true] }] of Obj
       await refused(send(bare));
     });
   }
+}
+
+// OpenAI's own runner keeps the fields that OpenAI has, and no other vendor's.
+for (const stream of [false, true]) {
+  test(`openai runTools, ${stream ? "streamed" : "at once"}`, async () => {
+    const { model, baseURL } = vendors.model("openai");
+    const client = new OpenAI({ apiKey: "k", baseURL, maxRetries: 0 });
+    const run = { name: bash.name, description: bash.description, parameters: bash.schema, parse: JSON.parse, function: ({ command }) => result(command) };
+    let messages = [];
+    for (let turn = 0; turn < 3; turn++) {
+      const asked = [...messages, { role: "user", content: `Turn ${turn}.` }];
+      const runner = client.chat.completions.runTools({ model, stream, tools: [{ type: "function", function: run }], messages: asked });
+      await runner.done();
+      const said = runner.messages.slice(messages.length).filter((message) => message.role === "assistant");
+      assert.deepEqual(said.map((message) => message.tool_calls?.length ?? 0), [2, 1, 0]);
+      messages = runner.messages;
+    }
+  });
 }

@@ -29,8 +29,8 @@ var (
 	// 3280). Its thoughts are chunks of the content: https://docs.mistral.ai/capabilities/reasoning/
 	MockMistral = MockDialect{Name: "mistral", Read: mistralRules.read, Stream: mistralRules.stream, Whole: mistralRules.whole, CallID: shortID}
 
-	// MockOpenAI keeps its thoughts to itself, and refuses fields that it does not know:
-	// https://platform.openai.com/docs/api-reference/chat/create
+	// MockOpenAI keeps its thoughts to itself, and refuses fields that it does not know: https://platform.openai.com/docs/api-reference/chat/create. The vendor's
+	// own client adds parsed to the answers that it streams, and sends it back.
 	MockOpenAI = chatDialect("openai", chatRules{fields: openAIFields})
 	// MockGroq has its thoughts in the field reasoning, and takes no other: https://console.groq.com/docs/reasoning; what it refuses was seen by others
 	// (janhq/jan #8136, NousResearch/hermes-agent #11089)
@@ -40,7 +40,7 @@ var (
 	MockVLLM = chatDialect("vllm", chatRules{thought: "reasoning", forgets: true})
 
 	mistralRules = chatRules{chunks: true, shortIDs: true, refusesUsage: true, fields: []string{"role", "content", "tool_calls", "tool_call_id", "name", "prefix"}}
-	openAIFields = []string{"role", "content", "tool_calls", "tool_call_id", "name", "refusal", "audio"}
+	openAIFields = []string{"role", "content", "tool_calls", "tool_call_id", "name", "refusal", "audio", "parsed"}
 )
 
 type chatRules struct {
@@ -166,9 +166,13 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 			spoke = i
 		}
 	}
+	answered := 0 // the results up to here are those of a call
 	for i, message := range request.Messages {
 		if wrong := r.judgeIDs(&message); wrong != "" {
 			return 0, fmt.Sprintf("messages[%d]: %s", i, wrong)
+		}
+		if message.Role == "tool" && i > answered {
+			return 0, fmt.Sprintf("messages[%d]: a message of a tool must follow the calls that it responds to", i)
 		}
 		if len(message.Calls) == 0 {
 			if wrong := r.judgeText(m, &message); wrong != "" {
@@ -192,6 +196,7 @@ func (r chatRules) read(m *Mock, body []byte) (rounds int, _ string) {
 		if wrong := sameOrder(message.calls(), results); wrong != "" {
 			return 0, fmt.Sprintf("messages[%d]: %s", i, wrong)
 		}
+		answered = i + len(results)
 	}
 	return rounds, ""
 }

@@ -72,11 +72,12 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 	if wrong := readJSON(body, &request); wrong != "" {
 		return 0, wrong
 	}
-	begins := "" // the first block of the open round
+	begins, asked := "", []MockCall(nil) // the first block of the open round, and the calls of the message before
 	for i, message := range request.Messages {
 		var (
 			thoughts []string
 			calls    []MockCall
+			results  []string
 			said     string
 			spoke    bool
 		)
@@ -89,6 +90,8 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 			case "tool_use":
 				calls = append(calls, MockCall{ID: block.ID, Name: block.Name, Arguments: m.asMade(block)})
 				said += string(block.Input)
+			case "tool_result":
+				results = append(results, block.ToolUseID)
 			case "text":
 				spoke = spoke || message.Role == "user"
 				said += block.Text
@@ -103,23 +106,19 @@ func readMessages(m *Mock, body []byte) (rounds int, _ string) {
 		if wrong := m.judgeThoughts(thoughts, calls); wrong != "" {
 			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
 		}
+		if wrong := sameOrder(asked, results); wrong != "" {
+			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
+		}
+		asked = calls
 		if len(calls) == 0 {
 			continue
 		}
 		if rounds++; rounds == 1 {
 			begins = message.Content[0].Type
 		}
-		var results []string
-		if i+1 < len(request.Messages) {
-			for _, block := range request.Messages[i+1].Content {
-				if block.Type == "tool_result" {
-					results = append(results, block.ToolUseID)
-				}
-			}
-		}
-		if wrong := sameOrder(calls, results); wrong != "" {
-			return 0, fmt.Sprintf("messages.%d: %s", i, wrong)
-		}
+	}
+	if len(asked) > 0 {
+		return 0, "tool_use ids were found without tool_result blocks immediately after: " + asked[0].ID
 	}
 	if request.Thinking != nil && rounds > 0 && !strings.HasSuffix(begins, "thinking") {
 		return 0, "expected thinking or redacted_thinking, but found " + begins + ": a final assistant message must start with a thinking block"
