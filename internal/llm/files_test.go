@@ -1,8 +1,10 @@
 package llm_test
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 
 	"signoff/internal/domain"
@@ -76,5 +78,25 @@ func TestFilesThatAModelIsNotSent(t *testing.T) {
 		if err := registry.CheckParts(domain.Source{Model: model}, "/prompt", []domain.PromptPart{photo, moving}); (err != nil) != refused {
 			t.Errorf("a GIF for %s: %v", model, err)
 		}
+	}
+}
+
+// TestAPictureThatIsRead: the model is shown the picture that it has read with the tool, and the log names it with the result.
+func TestAPictureThatIsRead(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\ngauge"
+	host := &hosttest.Host{Files: fstest.MapFS{"gauge.png": {Data: []byte(png)}}}
+	read := calls(`{"index":0,"id":"x","type":"function","function":{"name":"read","arguments":"{\"path\":\"gauge.png\"}"}}`)
+	model := &recorder{replies: []reply{streams(read, ends("tool_calls"), done), saysOnly("42")}}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := open(t, config(model), execution()).Prompt(t.Context(), host, prompt("What does it show?")); err != nil {
+			t.Error(err)
+		}
+		host.Finish(t, true)
+	})
+	if len(model.bodies) != 2 || !strings.Contains(model.bodies[1], `"data:image/png;base64,`+base64.StdEncoding.EncodeToString([]byte(png))+`"`) {
+		t.Errorf("%.3000q", model.bodies)
+	}
+	if done := hosttest.Of[domain.ToolCallCompleted](host); len(done) != 1 || len(done[0].Files) != 1 || done[0].Files[0].Name != "gauge.png" {
+		t.Errorf("%+v", done)
 	}
 }

@@ -118,6 +118,6 @@ func (t *turn) act(ctx context.Context, calls []pendingCall) (domain.StopReason,
 //go:noinline // its messages would lie in the stack of each call that waits; see runner.resolve
 func (t *turn) addResults(calls []pendingCall, outputs []string) {
 	for i := range calls {
-		t.agent.conversation.add(domain.Message{Role: domain.RoleTool, ToolCallID: calls[i].ID, Text: outputs[i]})
+		t.agent.conversation.add(domain.Message{Role: domain.RoleTool, ToolCallID: calls[i].ID, Text: outputs[i], Parts: calls[i].files})
 	}
 }

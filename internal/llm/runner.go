@@ -40,7 +40,8 @@ type runner struct {
 // pendingCall is a call that has no result yet. flaw is why it cannot even be judged; then nobody is asked.
 type pendingCall struct {
 	domain.ToolCall
-	flaw error
+	flaw  error
+	files []domain.PromptPart // pictures of its result
 }
 
 // request is the calls of an answer, and the events that show them before they are judged.
@@ -157,7 +158,7 @@ func (r *runner) resolve(ctx context.Context, call *pendingCall) (string, error)
 	case *tools.ClientTool:
 		return r.callClient(ctx, &call.ToolCall)
 	default:
-		return r.perform(ctx, found, &call.ToolCall)
+		return r.perform(ctx, found, call)
 	}
 }
 
@@ -169,8 +170,8 @@ func (r *runner) callClient(ctx context.Context, call *domain.ToolCall) (string,
 }
 
 // perform runs a call here, where it is allowed.
-func (r *runner) perform(ctx context.Context, tool tools.Tool, call *domain.ToolCall) (string, error) {
-	grant, err := r.host.Authorize(ctx, *call)
+func (r *runner) perform(ctx context.Context, tool tools.Tool, call *pendingCall) (string, error) {
+	grant, err := r.host.Authorize(ctx, call.ToolCall)
 	if err != nil {
 		return "", err
 	}
@@ -181,11 +182,11 @@ func (r *runner) perform(ctx context.Context, tool tools.Tool, call *domain.Tool
 }
 
 // runAllowed runs the call with the arguments that were allowed.
-func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *domain.ToolCall, grant *domain.Grant) (string, error) {
-	allowed := *call
+func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *pendingCall, grant *domain.Grant) (output string, err error) {
+	allowed := call.ToolCall
 	allowed.Arguments = grant.Arguments
 	host := callHost{r.host, call.Tool, grant.Approved}
-	output, err := r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+	output, call.files, err = r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
 	return domain.EditNote(grant.EditedBy, allowed.Arguments) + output, err // as a restart finds it, see [domain.Transcript]
 }
 
@@ -235,7 +236,8 @@ func (r *runner) inquire(ctx context.Context, asker tools.Asker, call *domain.To
 	case err != nil:
 		return "", err
 	case answer.Status == domain.ApprovalApproved:
-		return r.work(ctx, *call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
+		output, _, err := r.work(ctx, *call, func() tools.Result { return asker.Answered(call.Arguments, answer.Content) })
+		return output, err
 	default:
 		return cmp.Or(answer.Message, noAnswer), nil
 	}
@@ -243,11 +245,11 @@ func (r *runner) inquire(ctx context.Context, asker tools.Asker, call *domain.To
 
 // work does the work of an allowed call. Of work that ctx has cut off nothing is told: whether it is cancelled or its
 // outcome unknown depends on why the session ends, and only the session knows that.
-func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools.Result) (string, error) {
+func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools.Result) (output string, files []domain.PromptPart, err error) {
 	begun := time.Now()
 	result := r.mask.result(r.guarded(ctx, call, do))
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	completed := domain.ToolCallCompleted{
 		ToolCallID:  call.ID,
@@ -258,11 +260,12 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 		ExitCode:    result.ExitCode,
 		DurationMs:  time.Since(begun).Milliseconds(),
 		Error:       result.Failure,
+		Files:       result.Files,
 	}
 	if result.Failure != nil {
 		completed.Outcome = domain.OutcomeFailed
 	}
-	return completed.ForModel(), r.host.Emit(ctx, completed)
+	return completed.ForModel(), completed.Files, r.host.Emit(ctx, completed)
 }
 
 // guarded turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.

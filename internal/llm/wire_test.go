@@ -17,8 +17,11 @@ import (
 	"signoff/internal/tools/hosttest"
 )
 
-// recorder keeps the body of each request, and refuses it.
-type recorder struct{ bodies []string }
+// recorder keeps the body of each request, and gives one reply after the other; without replies, it refuses.
+type recorder struct {
+	bodies  []string
+	replies []reply
+}
 
 // RoundTrip implements [http.RoundTripper].
 func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -27,6 +30,9 @@ func (r *recorder) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	r.bodies = append(r.bodies, string(body))
+	if len(r.replies) > 0 {
+		return r.replies[len(r.bodies)-1](request)
+	}
 	return &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader(`{"error":{"message":"no"}}`)), Header: http.Header{}, Request: request}, nil
 }
 

@@ -31,8 +31,8 @@ const notText = "[This is not UTF-8: each � stands for other bytes. Do not wri
 //go:embed read.md
 var readText string
 
-// Read gives the model a part of a text file, or of the output of an earlier call. A file is streamed: its size does
-// not matter.
+// Read gives the model a part of a text file, a picture, or a part of the output of an earlier call. A text file is streamed: its size
+// does not matter.
 type Read struct{}
 
 var _ Tool = Read{}
@@ -63,7 +63,7 @@ func (a readArguments) noun() string {
 func (Read) Definition() Definition {
 	return Definition{
 		Name:        "read",
-		Version:     "2",
+		Version:     "3",
 		Class:       domain.ClassRead,
 		Description: readText,
 		Schema: json.RawMessage(`{
@@ -105,7 +105,11 @@ func (Read) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 		return failed("", err)
 	}
 	defer func() { _ = source.Close() }()
-	text, truncated, err := readLines(ctx, source, parsed)
+	buffered := bufio.NewReaderSize(source, 64<<10)
+	if parsed.callID() == "" && isPicture(buffered) {
+		return readPicture(ctx, host, parsed.path, buffered)
+	}
+	text, truncated, err := readLines(ctx, buffered, parsed)
 	if err != nil {
 		return failed("", err)
 	}
@@ -154,8 +158,8 @@ func openError(err error) error {
 }
 
 // readLines reads the requested lines and says, on a line of its own, which lines it omits and how to read them.
-func readLines(ctx context.Context, file io.Reader, wanted readArguments) (text string, truncated bool, err error) {
-	lines := lineReader{source: bufio.NewReaderSize(file, 64<<10)}
+func readLines(ctx context.Context, file *bufio.Reader, wanted readArguments) (text string, truncated bool, err error) {
+	lines := lineReader{source: file}
 	if err := lines.refuseBinary(); err != nil {
 		return "", false, err
 	}

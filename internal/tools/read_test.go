@@ -92,6 +92,31 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadAPicture: the model is shown the picture itself, whatever the file is called. What an earlier call printed is text, whatever it begins with.
+func TestReadAPicture(t *testing.T) {
+	png := "\x89PNG\r\n\x1a\n" + strings.Repeat("x\x00", 100_000)
+	files := fstest.MapFS{"d/gauge.txt": {Data: []byte(png)}, "big.gif": {Data: []byte("GIF89a" + strings.Repeat("x", domain.MaxFileSize-5))}}
+	host := &hosttest.Host{Files: files, Outputs: map[string]string{"c1": "GIF89a it said\n"}}
+	read := func(path string) tools.Result {
+		return tools.Read{}.Run(t.Context(), host, domain.ToolCall{Arguments: domain.Encode(map[string]string{"path": path})})
+	}
+	result := read("d/gauge.txt")
+	if result.Failure != nil || len(result.Files) != 1 || result.Output != "A picture: image/png, 200008 bytes." {
+		t.Fatalf("%+v", result)
+	}
+	part := result.Files[0]
+	if _, content, err := host.ReadFile(t.Context(), part.FileID); err != nil || string(content) != png || part.Name != "gauge.txt" ||
+		part.Type != domain.PartImage || part.MediaType != domain.MediaPNG || part.Size != int64(len(png)) {
+		t.Errorf("%+v, %v", part, err)
+	}
+	if big := read("big.gif"); big.Failure == nil || big.Failure.Code != domain.CodePayloadTooLarge || !strings.Contains(big.Output, "20000000") || len(host.Stored) != 1 {
+		t.Errorf("%+v", big.Failure)
+	}
+	if printed := read("output:c1"); printed.Output != "GIF89a it said\n" || printed.Files != nil {
+		t.Errorf("%+v", printed)
+	}
+}
+
 // endless is a file that never ends, with lines that never end.
 type endless struct{ fs.FileInfo }
 

@@ -60,6 +60,7 @@ type Result struct {
 	Truncated   bool   // Output leaves something out, and says so
 	ExitCode    *int   // of a command that came to its own end
 	Failure     *domain.Failure
+	Files       []domain.PromptPart // pictures, which the host keeps
 }
 
 // absolute is a path of the arguments as policy judges it. The host, not this, holds it inside the workspace.
