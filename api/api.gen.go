@@ -215,6 +215,9 @@ type AgentOffers struct {
 	// At When the agent reported it.
 	At Time `json:"at"`
 
+	// MediaTypes The kinds of files that a prompt for the agent may have.
+	MediaTypes []string `json:"mediaTypes"`
+
 	// Options What can be chosen, with the values that a new session has by itself.
 	Options []AgentOption `json:"options"`
 

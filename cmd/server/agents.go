@@ -103,8 +103,8 @@ func (a agents) Agents(ctx context.Context) []http.AgentInfo {
 func (a agents) Agent(ctx context.Context, name string, probe bool) (http.AgentDetails, bool) {
 	found, known := a.Registry.Agent(ctx, name, probe)
 	details := http.AgentDetails{AgentInfo: shownAgent(found.AgentInfo), Probing: found.Probing, Failure: found.Failure}
-	if found.Offers != nil {
-		details.Offers = (*http.AgentOffers)(found.Offers)
+	if offers := found.Offers; offers != nil {
+		details.Offers = &http.AgentOffers{Options: offers.Options, MediaTypes: offers.Takes.MediaTypes(), Version: offers.Version, At: offers.At}
 	}
 	return details, known
 }

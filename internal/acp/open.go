@@ -46,7 +46,9 @@ func (a *agent) start(ctx context.Context) error {
 		return err
 	}
 	if a.fresh && a.config.Offered != nil {
-		a.config.Offered(settings.Offers{Options: a.translator.currentSettings().List(), Version: a.Introduction().Version, At: time.Now().UTC()})
+		a.config.Offered(settings.Offers{
+			Options: a.translator.currentSettings().List(), Takes: a.takes(), Version: a.Introduction().Version, At: time.Now().UTC(),
+		})
 	}
 	if err := a.choose(ctx, a.config.Selections); err != nil {
 		return err

@@ -369,25 +369,39 @@ func TestFirstPrompt(t *testing.T) {
 		{Role: domain.RoleTool, ToolCallID: "c", Text: "a.txt"},
 		{Role: domain.RoleUser, Text: "And now?"},
 	}}
-	wanted := []block{
-		{"text", "You are terse.\n\nAnswer in French."},
-		{"text", "This is the conversation so far, for you to know. Answer only the message that comes after it.\n" +
+	wanted := []string{
+		"You are terse.\n\nAnswer in French.",
+		"This is the conversation so far, for you to know. Answer only the message that comes after it.\n" +
 			"\n[user]\nHello\n\n[assistant]\nHi\n\n[tool call c: bash]\n{\"command\":\"ls\"}\n\n[result of the tool call c]\na.txt\n" +
-			"\nThis is the end of the conversation so far."},
-		{"text", "And now?"},
+			"\nThis is the end of the conversation so far.",
+		"And now?",
 	}
-	if diff := cmp.Diff(wanted, a.promptBlocks(prompt)); diff != "" {
+	if diff := cmp.Diff(wanted, texts(t, a, prompt)); diff != "" {
 		t.Errorf("first prompt (-want +got):\n%s", diff)
 	}
 	a.fresh = false
-	want(t, "later prompt", fmt.Sprint(a.promptBlocks(prompt)), "[{text And now?}]")
-	want(t, "nothing before", fmt.Sprint((&agent{fresh: true}).promptBlocks(domain.Prompt{Text: "x", History: []domain.Message{{Role: domain.RoleUser, Text: "x"}}})), "[{text x}]")
+	want(t, "later prompt", fmt.Sprint(texts(t, a, prompt)), "[And now?]")
+	want(t, "nothing before", fmt.Sprint(texts(t, &agent{fresh: true}, domain.Prompt{Text: "x", History: []domain.Message{{Role: domain.RoleUser, Text: "x"}}})), "[x]")
+}
+
+// texts are the blocks of a prompt without files.
+func texts(t *testing.T, a *agent, prompt domain.Prompt) (all []string) {
+	t.Helper()
+	params, err := a.promptParams(t.Context(), nil, prompt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range wire.ReadObject(params).Objects("prompt") {
+		want(t, "type", block.Text("type"), "text")
+		all = append(all, block.Text("text"))
+	}
+	return all
 }
 
 func TestFirstPromptAsksForTheAnswersSchema(t *testing.T) {
 	a := &agent{fresh: true}
 	a.execution.Request.Instructions, a.execution.Request.OutputSchema = "Be brief.", json.RawMessage(`{"type":"object"}`)
-	text := a.promptBlocks(domain.Prompt{Text: "x"})[0].Text
+	text := texts(t, a, domain.Prompt{Text: "x"})[0]
 	if !strings.HasPrefix(text, "Be brief.\n\nYour final answer must be one JSON value") || !strings.HasSuffix(text, "```json\n{\"type\":\"object\"}\n```") {
 		t.Error(text)
 	}

@@ -1,34 +1,38 @@
 package acp
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	"signoff/internal/acp/settings"
 	"signoff/internal/domain"
 	"signoff/internal/schema"
 )
 
-// block is a part of a prompt. Text is what every agent takes.
-type block struct {
-	Type string `json:"type"`
-	Text string `json:"text"`
-}
-
-// promptBlocks are the content of a prompt. The agent keeps its own history, so the prompt alone is enough, except for a new
-// session: that also gets the instructions and the conversation so far.
-func (a *agent) promptBlocks(prompt domain.Prompt) []block {
-	var texts []string
-	if a.fresh {
-		texts = append(texts, a.instructions(), earlier(prompt))
+// promptParams are the parameters of a prompt. The agent keeps its own history, so the prompt alone is enough, except for a new
+// session: that also gets the instructions and the conversation so far, with its files.
+func (a *agent) promptParams(ctx context.Context, host domain.Host, prompt domain.Prompt) (json.RawMessage, error) {
+	parts := prompt.Parts
+	if parts == nil {
+		parts = []domain.PromptPart{{Type: domain.PartText, Text: prompt.Text}}
 	}
-	var blocks []block
-	for _, text := range append(texts, prompt.Text) {
-		if text != "" {
-			blocks = append(blocks, block{Type: "text", Text: text})
+	if a.fresh {
+		parts = slices.Concat([]domain.PromptPart{{Type: domain.PartText, Text: a.instructions()}}, a.earlier(prompt), parts)
+	}
+	c := a.newContent(host, parts)
+	for _, part := range parts {
+		if err := c.part(ctx, part); err != nil {
+			return nil, err
 		}
 	}
-	return blocks
+	c.end(nil, `]}`)
+	return c.json, nil
 }
+
+func (a *agent) takes() settings.Takes { return settings.ReadTakes(a.hello) }
 
 // instructions are the system prompt, the instructions and the demand for an output schema. The protocol has no field for them but
 // the prompt.
@@ -43,20 +47,48 @@ func (a *agent) instructions() string {
 	return strings.Join(parts, "\n\n")
 }
 
-// earlier is the conversation before this turn's prompt, as text. What came after the prompt, in a turn that is begun
-// once more, belongs to it too: the agent is not to do it again unknowingly.
-func earlier(prompt domain.Prompt) string {
+// earlier is the conversation before this turn's prompt: a text, and behind it the files of the conversation. What came after the prompt, in a
+// turn that is begun once more, belongs to it too: the agent is not to do it again unknowingly.
+func (a *agent) earlier(prompt domain.Prompt) []domain.PromptPart {
 	history := withoutPrompt(prompt)
 	if len(history) == 0 {
-		return ""
+		return nil
 	}
+	files := a.keepFiles(history, prompt.Parts)
 	var text strings.Builder
 	text.WriteString("This is the conversation so far, for you to know. Answer only the message that comes after it.\n")
 	for _, message := range history {
 		writeMessage(&text, message)
 	}
 	text.WriteString("\nThis is the end of the conversation so far.")
-	return text.String()
+	if len(files) > 0 {
+		text.WriteString(" Its files follow, in their order.")
+	}
+	return append([]domain.PromptPart{{Type: domain.PartText, Text: text.String()}}, files...)
+}
+
+// keepFiles returns the files of a history that the agent is sent, and has the history say of the others that they were left out. The newest go first where there are too
+// many beside those of the prompt.
+func (a *agent) keepFiles(history []domain.Message, asked []domain.PromptPart) (files []domain.PromptPart) {
+	takes, size := a.takes(), domain.PartsSize(asked)
+	for i := range slices.Backward(history) {
+		parts := slices.Clone(history[i].Parts)
+		for at, part := range slices.Backward(parts) {
+			size += part.Size
+			switch why := takes.Omits(part); {
+			case !part.IsFile():
+			case why != "":
+				parts[at] = part.LeftOut(why)
+			case size > domain.MaxPromptBytes:
+				parts[at] = part.LeftOut(domain.NoRoom)
+			default:
+				files = append(files, part)
+			}
+		}
+		history[i].Parts = parts
+	}
+	slices.Reverse(files)
+	return files
 }
 
 // withoutPrompt is the history without the message that is the prompt.
@@ -76,14 +108,22 @@ func withoutPrompt(prompt domain.Prompt) (history []domain.Message) {
 }
 
 func writeMessage(text *strings.Builder, message domain.Message) {
-	if message.Text != "" {
+	if said := whatWasSaid(message); said != "" {
 		label := string(message.Role)
 		if message.Role == domain.RoleTool {
 			label = "result of the tool call " + message.ToolCallID
 		}
-		fmt.Fprintf(text, "\n[%s]\n%s\n", label, message.Text)
+		fmt.Fprintf(text, "\n[%s]\n%s\n", label, said)
 	}
 	for _, call := range message.ToolCalls {
 		fmt.Fprintf(text, "\n[tool call %s: %s]\n%s\n", call.ID, call.Tool, call.Arguments)
 	}
+}
+
+// whatWasSaid is the text of a message with its files mentioned. A result has them beside its text, a prompt has them among its texts.
+func whatWasSaid(message domain.Message) string {
+	if message.Role != domain.RoleTool || message.Parts == nil {
+		return domain.Mentioned(message.Text, message.Parts)
+	}
+	return strings.TrimSpace(message.Text + "\n\n" + domain.Mentioned("", message.Parts))
 }

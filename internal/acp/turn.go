@@ -22,8 +22,11 @@ const (
 // and Prompt waits for its answer: an agent that answers keeps working, and knows what it has done.
 // An agent that was lost before fails with [domain.ErrNotPrompted]; without that, the prompt may have reached it.
 func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prompt) (domain.StopReason, error) {
-	if strings.TrimSpace(prompt.Text) == "" {
+	if strings.TrimSpace(prompt.Text) == "" && domain.FileParts(prompt.Parts) == nil {
 		return "", domain.Invalid("/prompt", "An empty prompt says nothing to an agent.")
+	}
+	if err := a.takes().Check(a.config.Name, "/prompt", prompt.Parts); err != nil { // the registry was told something else
+		return "", err
 	}
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
@@ -33,7 +36,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	}
 	a.service.renew(a.life)
 	a.translator.begin(host, prompt)
-	stop, answered, err := a.promptAgent(ctx, prompt)
+	stop, answered, err := a.promptAgent(ctx, host, prompt)
 	if domain.CodeOf(err) == domain.CodeAgentExited {
 		a.exit.Do(func() {}) // the turn's failure says so
 	}
@@ -47,7 +50,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 }
 
 // promptAgent has the agent take the prompt and its options, and tells whether it has answered the prompt.
-func (a *agent) promptAgent(ctx context.Context, prompt domain.Prompt) (stop domain.StopReason, answered bool, err error) {
+func (a *agent) promptAgent(ctx context.Context, host domain.Host, prompt domain.Prompt) (stop domain.StopReason, answered bool, err error) {
 	if err := a.takeOptions(ctx, prompt.Options); err != nil {
 		var failure *domain.Error
 		if errors.As(err, &failure) && failure.Code == domain.CodeAgentExited {
@@ -55,7 +58,11 @@ func (a *agent) promptAgent(ctx context.Context, prompt domain.Prompt) (stop dom
 		}
 		return "", false, err
 	}
-	answer := a.turn(ctx, prompt)
+	params, err := a.promptParams(ctx, host, prompt)
+	if err != nil {
+		return "", false, err
+	}
+	answer := a.turn(ctx, params)
 	stop, err = a.outcome(ctx, answer)
 	return stop, answer.Err == nil, err
 }
@@ -66,8 +73,7 @@ func (a *agent) lost() bool {
 }
 
 // turn asks the agent and waits for its answer, also where ctx ends.
-func (a *agent) turn(ctx context.Context, prompt domain.Prompt) wire.Answer {
-	params := map[string]any{"sessionId": a.session, "prompt": a.promptBlocks(prompt)}
+func (a *agent) turn(ctx context.Context, params json.RawMessage) wire.Answer {
 	a.fresh = false
 	answers := make(chan wire.Answer, 1)
 	go func() {

@@ -52,7 +52,8 @@ type Agents interface {
 	// Installed is domain.CodeAgentUnavailable if the program of a registered agent is missing.
 	Installed(name string) error
 	// CheckParts is domain.CodeInvalid for a picture or file that the agent has not declared to take in a prompt. The pointers begin with pointer.
-	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
+	// An agent that has to be started to say so, and cannot be, is domain.CodeAgentUnavailable.
+	CheckParts(ctx context.Context, source domain.Source, pointer string, parts []domain.PromptPart) error
 	// MCPServers is domain.CodeUnknownMCPServer for an unknown name; the message lists the known ones.
 	MCPServers(names []string) error
 }

@@ -61,15 +61,15 @@ func (a *Admission) resolveParts(ctx context.Context, by keys.Principal, request
 	return err
 }
 
+// partsOf finds the files of a prompt, and refuses those that its agent or its models do not take, by what was found in the bytes.
 func (a *Admission) partsOf(ctx context.Context, whose files.For, parts []domain.PromptPart) ([]domain.PromptPart, error) {
-	if whose.Request.Source.Type == domain.SourceACP {
-		if err := a.config.Agents.CheckParts(whose.Request.Source, whose.Pointer, parts); err != nil {
-			return nil, err
-		}
-	}
 	resolved, err := a.config.Files.Resolve(ctx, whose, parts)
-	if err == nil && whose.Request.Source.Type == domain.SourceInternal {
-		err = a.config.Models.CheckParts(whose.Request.Source, whose.Pointer, resolved) // by what was found in the bytes
+	if err != nil {
+		return nil, err
 	}
-	return resolved, err
+	source := whose.Request.Source
+	if source.Type == domain.SourceACP {
+		return resolved, a.config.Agents.CheckParts(ctx, source, whose.Pointer, resolved)
+	}
+	return resolved, a.config.Models.CheckParts(source, whose.Pointer, resolved)
 }

@@ -48,6 +48,19 @@ func (p PromptPart) Mention() string {
 	return fmt.Sprintf("[%s %s]", p.Type, cmp.Or(p.Name, p.Path, string(p.FileID)))
 }
 
+// AsText is a text file for a model that is sent it as text.
+func (p PromptPart) AsText(content []byte) string {
+	return fmt.Sprintf("The file %q:\n\n%s", cmp.Or(p.Path, p.Name, string(p.FileID)), content)
+}
+
+// LeftOut is the text in the place of a file that a model is not sent.
+func (p PromptPart) LeftOut(why string) PromptPart {
+	return PromptPart{Type: PartText, Text: fmt.Sprintf("%s was left out: %s.", p.Mention(), why)}
+}
+
+// NoRoom is why an older file of a conversation is left out.
+const NoRoom = "the newer files leave no room for it"
+
 // Stored is the part with what is stored of its file. It fails with [CodeInvalid] at pointer if the file is not of the part's type.
 func (p PromptPart) Stored(pointer string, file File) (PromptPart, error) {
 	if picture := IsPicture(file.MediaType); picture != (p.Type == PartImage) {
@@ -146,12 +159,16 @@ func (p PromptPart) check() (field, message string) {
 
 // CheckSize checks the size of all files of a prompt together. A file that several parts name counts each time, since it is sent each time.
 func CheckSize(pointer string, parts []PromptPart) error {
-	var size int64
-	for _, part := range parts {
-		size += part.Size
-	}
-	if size > MaxPromptBytes {
+	if size := PartsSize(parts); size > MaxPromptBytes {
 		return Invalid(pointer, "The files of a prompt have at most %d bytes together; these have %d.", MaxPromptBytes, size)
 	}
 	return nil
+}
+
+// PartsSize is the number of bytes of all files of the parts.
+func PartsSize(parts []PromptPart) (size int64) {
+	for _, part := range parts {
+		size += part.Size
+	}
+	return size
 }

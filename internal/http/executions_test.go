@@ -384,7 +384,7 @@ func TestRegistriesAndOperations(t *testing.T) {
 		t.Errorf("%s", a.body)
 	}
 	if a := h.ask("GET", "/agents/mock", "").want(200); a.text("name") != "mock" || a.text("offers", "at") != "2026-01-02T03:04:05.000000Z" ||
-		a.text("offers", "version") != "7" || a.text("offers", "options", "0", "choices", "1", "name") != "[masked]" || strings.Contains(string(a.body), "prob") {
+		a.text("offers", "version") != "7" || a.text("offers", "mediaTypes", "0") != domain.MediaPNG || a.text("offers", "options", "0", "choices", "1", "name") != "[masked]" || strings.Contains(string(a.body), "prob") {
 		t.Errorf("%s", a.body)
 	}
 	reader := h.key("default", "agents:read") // who may not start an agent does not have it started

@@ -69,7 +69,7 @@ func (h registryHandlers) getAgent(ctx context.Context, request getAgent) (respo
 		agent.ProbeFailure = &domain.Failure{Code: found.Failure.Code, Message: h.masker.MaskString(found.Failure.Message)}
 	}
 	if offers := found.Offers; offers != nil {
-		agent.Offers = &api.AgentOffers{Version: textOrNull(offers.Version), At: api.Time(offers.At)}
+		agent.Offers = &api.AgentOffers{MediaTypes: listed(offers.MediaTypes), Version: textOrNull(offers.Version), At: api.Time(offers.At)}
 		options := domain.Encode(append([]domain.AgentOption{}, offers.Options...))
 		if err := json.Unmarshal(h.masker.JSON(options), &agent.Offers.Options); err != nil {
 			return nil, err

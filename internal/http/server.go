@@ -206,11 +206,12 @@ type AgentDetails struct {
 	Failure *domain.Failure // why the last attempt to learn them failed; nil: it succeeded, or there was none
 }
 
-// AgentOffers are the options of an external agent in a new session.
+// AgentOffers are the options of an external agent in a new session, and the files that it takes.
 type AgentOffers struct {
-	Options []domain.AgentOption
-	Version string // as the agent reports it; may be empty
-	At      time.Time
+	Options    []domain.AgentOption
+	MediaTypes []string // of the files that a prompt may have
+	Version    string   // as the agent reports it; may be empty
+	At         time.Time
 }
 
 // Keys verifies tokens, and checks that a verified key is still valid.

@@ -228,7 +228,7 @@ func (agentRegistry) Agent(_ context.Context, name string, probe bool) (AgentDet
 		}, true
 	}
 	return AgentDetails{AgentInfo: AgentInfo{Name: name, Available: true}, Offers: &AgentOffers{
-		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "7", Options: []domain.AgentOption{{
+		At: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Version: "7", MediaTypes: []string{domain.MediaPNG}, Options: []domain.AgentOption{{
 			ID: "effort", Category: "thought_level", Current: "low", Choices: []domain.AgentChoice{{Value: "low"}, {Value: "high", Name: canary}},
 		}},
 	}}, true

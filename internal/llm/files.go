@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -57,12 +56,11 @@ func readTexts(ctx context.Context, host domain.Host, parts []domain.PromptPart)
 		if !part.IsFile() || !domain.IsText(part.MediaType) {
 			continue
 		}
-		file, content, err := host.ReadFile(ctx, part.FileID)
+		_, content, err := host.ReadFile(ctx, part.FileID)
 		if err != nil {
 			return nil, fmt.Errorf("llm: read a file of the prompt: %w", err)
 		}
-		name := cmp.Or(part.Path, part.Name, file.Name, string(part.FileID))
-		read[i] = domain.PromptPart{Type: domain.PartText, Text: fmt.Sprintf("The file %q:\n\n%s", name, content)}
+		read[i] = domain.PromptPart{Type: domain.PartText, Text: part.AsText(content)}
 	}
 	return read, nil
 }
@@ -97,9 +95,9 @@ func withFiles(ctx context.Context, host domain.Host, view []domain.Message, ask
 			switch {
 			case !part.IsFile():
 			case !slices.Contains(asked.media(), part.MediaType):
-				parts[at] = omitted(part, "this model is not sent "+part.MediaType)
+				parts[at] = part.LeftOut("this model is not sent " + part.MediaType)
 			case size > maxRequestFiles:
-				parts[at] = omitted(part, "the newer files leave no room for it")
+				parts[at] = part.LeftOut(domain.NoRoom)
 			case files[part.FileID] == nil:
 				_, content, err := host.ReadFile(ctx, part.FileID)
 				if err != nil {
@@ -111,10 +109,6 @@ func withFiles(ctx context.Context, host domain.Host, view []domain.Message, ask
 		m.Text, m.Parts = fileText(*m, parts), fileParts(*m, parts)
 	}
 	return view, files, nil
-}
-
-func omitted(part domain.PromptPart, why string) domain.PromptPart {
-	return domain.PromptPart{Type: domain.PartText, Text: fmt.Sprintf("%s was left out: %s.", part.Mention(), why)}
 }
 
 // fileText is the text of a message with its parts. A result has its text beside them, a prompt has it among them.

@@ -112,6 +112,8 @@
 //	whoami
 //	    says as one JSON text what the client gave: sessionId, opened, cwd, mcpServers, settings,
 //	        clientCapabilities, clientInfo, argv, env (the names), processCwd, pid, ppid
+//	blocks
+//	    says as one JSON text the blocks of the prompt, with bytes and sha256 of what was in base64
 //
 // The agent's own hands:
 //
@@ -185,7 +187,7 @@
 // # Command line
 //
 // Run the agent with -help for all flags. They choose what is offered (-no-load, -resume, -forget, -modes, -models, -config,
-// -mcp, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
+// -mcp, -takes, -auth), where sessions are kept (-state, by default below $HOME, so that a new process finds them),
 // and what goes wrong (-crash and -hang at a phase, -protocol, -load-fails, -replay after, -reexec). What a flag
 // does not bring, `initialize: result {…}` and its like do.
 //

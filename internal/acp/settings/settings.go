@@ -215,9 +215,10 @@ func (s *Settings) SetCurrent(from Option, value string) {
 	}
 }
 
-// Offers are what an agent offers to choose from in a new session, with the values that it has by itself.
+// Offers are what an agent offers to choose from in a new session, with the values that it has by itself, and what it takes.
 type Offers struct {
 	Options []domain.AgentOption
+	Takes   Takes  // in a prompt
 	Version string // that the agent says it has; may be empty
 	At      time.Time
 }

@@ -115,8 +115,11 @@ func (p *Peer) AwaitAnswers(grace time.Duration) {
 
 // encodeParams encodes here what the SDK would encode too, but whose failure it would report like one of the agent.
 func encodeParams(params any) (any, error) {
-	if params == nil {
+	switch params := params.(type) {
+	case nil:
 		return nil, nil
+	case json.RawMessage: // of a prompt with files it would be a copy of many megabytes
+		return params, nil
 	}
 	encoded, err := json.Marshal(params)
 	if err != nil {

@@ -64,7 +64,7 @@ func (m Models) CheckParts(source domain.Source, pointer string, parts []domain.
 }
 
 // CheckParts implements [admission.Agents]: the agents take no pictures and files.
-func (Agents) CheckParts(_ domain.Source, pointer string, parts []domain.PromptPart) error {
+func (Agents) CheckParts(_ context.Context, _ domain.Source, pointer string, parts []domain.PromptPart) error {
 	if len(domain.FileParts(parts)) > 0 {
 		return domain.Invalid(pointer, "The agent takes no files.")
 	}

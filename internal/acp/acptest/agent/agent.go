@@ -164,7 +164,7 @@ func (t *turn) initialize() error {
 		"authMethods":     []object{},
 		"agentCapabilities": object{
 			"loadSession":         !a.noLoad,
-			"promptCapabilities":  object{"image": false, "audio": false, "embeddedContext": false},
+			"promptCapabilities":  object{"image": a.may("image"), "audio": false, "embeddedContext": a.may("embeddedContext")},
 			"mcpCapabilities":     object{"http": slices.Contains(a.mcp, "http"), "sse": slices.Contains(a.mcp, "sse")},
 			"sessionCapabilities": sessions,
 		},

@@ -20,6 +20,7 @@ type options struct {
 	models    words
 	config    string
 	mcp       words
+	takes     words
 	reexec    string
 }
 
@@ -53,6 +54,7 @@ func readOptions(flags *flag.FlagSet, arguments []string) (*options, error) {
 	flags.Var(&o.models, "models", "models to offer, `A,B`; the first one is current")
 	flags.StringVar(&o.config, "config", "", "offer configOptions, too: `plain`, or with an effort, or odd, with types that nobody knows")
 	flags.Var(&o.mcp, "mcp", "MCP capabilities, of `http,sse`")
+	flags.Var(&o.takes, "takes", "what prompts may have beside text, of `image,embeddedContext`; anything else is refused")
 	flags.StringVar(&o.reexec, "reexec", "", "start the agent anew as a child and `stay` beside it, or leave")
 	return o, flags.Parse(arguments)
 }

@@ -28,6 +28,7 @@ var clientSteps = []verb{
 		return t.outcome(a.words[0], string(result), err)
 	}},
 	{"whoami", "", whoami},
+	{"blocks", "", sayBlocks},
 }
 
 // request waits for the client's answer. The error is the client's, or a cancel.

@@ -115,6 +115,9 @@ func (t *turn) prompt() error {
 		return nil
 	}
 	t.release = func() { <-busy }
+	if err := t.mayHaveBlocks(); err != nil {
+		return err
+	}
 	text, err := promptText(t.params)
 	if err != nil {
 		return err
