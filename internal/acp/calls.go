@@ -16,11 +16,20 @@ func (t *translator) callUpdated(kind string, update wire.Object, raw json.RawMe
 		return
 	}
 	c := t.calls.known[agentID]
-	if c == nil || (c.ended && kind == "tool_call") {
+	anew := c == nil || (c.ended && kind == "tool_call")
+	var shown pictures
+	if !anew {
+		shown = c.pictures
+	}
+	if shown.take(t.life, t.hostNow(), update) {
+		raw = domain.Encode(update)
+	}
+	if anew {
 		c = t.announce(agentID, update)
 	} else {
 		c.learn(update)
 	}
+	c.pictures = shown
 	t.emit(domain.ToolCallReported{ToolCallID: c.id, Turn: t.turn, Update: raw})
 	t.progressed(c, update)
 }
@@ -83,7 +92,7 @@ func (t *translator) start(c *toolCall) {
 
 // complete tells the outcome of a call that the agent ran, and of the questions that were about it too.
 func (t *translator) complete(c *toolCall, outcome domain.Outcome) {
-	completed := domain.ToolCallCompleted{Outcome: outcome, ExitCode: c.exitCode, Error: failureOf(outcome)}
+	completed := domain.ToolCallCompleted{Outcome: outcome, ExitCode: c.exitCode, Error: failureOf(outcome), Files: c.pictures.files}
 	completed.Output, completed.Truncated = shortened(c.output)
 	t.conclude(c, completed)
 	for _, other := range c.others {
@@ -97,7 +106,7 @@ func (t *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	if c.ended {
 		return
 	}
-	c.ended, c.output, c.told = true, "", nil
+	c.ended, c.output, c.told, c.pictures = true, "", nil, pictures{}
 	if !c.begun.IsZero() {
 		completed.DurationMs = time.Since(c.begun).Milliseconds()
 	}

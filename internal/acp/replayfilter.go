@@ -22,6 +22,13 @@ func (t *translator) beginReplay(session string, r *replay) {
 	t.filter.phase, t.filter.session, t.filter.heard = phaseReplaying, session, time.Now()
 }
 
+// replaying reports whether what comes has been told before.
+func (t *translator) replaying() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.filter.phase == phaseReplaying
+}
+
 // toldAll reports whether the replay is complete.
 func (t *translator) toldAll() bool {
 	t.mu.Lock()

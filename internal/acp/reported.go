@@ -43,15 +43,26 @@ func outputOf(update wire.Object) (text string, told bool) {
 	return plainText(update["rawOutput"]), true
 }
 
-// contentText is the text in a list of content. Diffs and terminals are for who reads the report.
+// contentText is the text in a list of content, which mentions pictures. Diffs and terminals are for who reads the report.
 func contentText(update wire.Object) string {
 	var texts []string
 	for _, entry := range update.Objects("content") {
-		if text := entry.Object("content").Text("text"); text != "" {
-			texts = append(texts, text)
+		switch content := entry.Object("content"); {
+		case content.Text("text") != "":
+			texts = append(texts, content.Text("text"))
+		case content.Text("type") == "image": // or else its bytes would be shown, where the tool's own output has them
+			texts = append(texts, mention(content.Text("leftOut")))
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// mention stands for a picture in a text.
+func mention(leftOut string) string {
+	if leftOut == "" {
+		return "[picture]"
+	}
+	return "[picture, left out: " + leftOut + "]"
 }
 
 // plainText is what a raw output says: a string, the member that usually holds it, or else all of it.

@@ -49,7 +49,8 @@ type toolCall struct {
 	begun      time.Time     // since when
 	ended      bool          // the log has its outcome
 
-	output   string      // as last reported
+	output   string // as last reported
+	pictures pictures
 	exitCode *int        // of a command, where the agent tells
 	others   []*toolCall // further questions about the same call, which end with it
 }

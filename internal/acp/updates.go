@@ -18,6 +18,8 @@ func (t *translator) translate(raw json.RawMessage) {
 		t.chunk(kind, false, update, raw)
 	case "agent_thought_chunk":
 		t.chunk(kind, true, update, raw)
+	case "user_message_chunk":
+		t.pass(kind, withoutEcho(update, raw))
 	case "tool_call", "tool_call_update":
 		t.callUpdated(kind, update, raw)
 	case "plan":
