@@ -60,6 +60,11 @@ export async function open(method, path, { body, headers = {}, signal } = {}) {
     if (signal?.aborted) throw error;
     throw Problem.unreachable();
   }
+  return succeeded(response);
+}
+
+/** An answer that is one of success; another one is a Problem. */
+async function succeeded(response) {
   learnTime(response);
   if (response.ok) return response;
   const problem = await Problem.from(response);
@@ -83,10 +88,19 @@ async function read(response) {
 const longestWait = 5000;
 
 /** get("/approvals", {status: "pending"}) */
-export async function get(path, query = {}, options = {}) {
+export function get(path, query = {}, options = {}) {
+  return repeated(async () => read(await open("GET", path + search(query), options)), options);
+}
+
+/** The bytes at a path, as a blob of the type that the server says. */
+export function bytesOf(path, options = {}) {
+  return repeated(async () => (await open("GET", path, { ...options, headers: { Accept: "*/*" } })).blob(), options);
+}
+
+async function repeated(ask, options) {
   for (let tries = 1; ; tries++) {
     try {
-      return await read(await open("GET", path + search(query), options));
+      return await ask();
     } catch (problem) {
       if (!(problem instanceof Problem) || !problem.temporary || tries > 2 || problem.retryAfter > longestWait) throw problem;
       await sleep(problem.retryAfter ?? 300 * tries, options.signal);
@@ -107,6 +121,27 @@ export async function post(path, body, { key, signal } = {}) {
       await sleep(300 * tries, signal);
     }
   }
+}
+
+/**
+ * Sends the bytes of a file, which is not said to be anything: the server finds out. Unlike fetch, this tells how much is sent: progress is
+ * called with a part between 0 and 1.
+ */
+export async function upload(path, blob, { progress, signal }) {
+  const request = new XMLHttpRequest();
+  request.open("POST", path);
+  request.setRequestHeader("Accept", "application/json");
+  request.setRequestHeader("Content-Type", "application/octet-stream");
+  if (token() !== null) request.setRequestHeader("Authorization", `Bearer ${token()}`);
+  request.upload.addEventListener("progress", ({ loaded, total }) => progress(total > 0 ? loaded / total : 1));
+  signal.addEventListener("abort", () => request.abort());
+  await new Promise((resolve) => {
+    request.addEventListener("loadend", resolve);
+    request.send(blob);
+  });
+  if (request.status === 0) throw Problem.unreachable();
+  const headers = new Headers(["Retry-After", "Date"].flatMap((name) => (request.getResponseHeader(name) === null ? [] : [[name, request.getResponseHeader(name)]])));
+  return read(await succeeded(new Response(request.responseText, { status: request.status, headers })));
 }
 
 export async function remove(path) {

@@ -1,6 +1,7 @@
 // From what a person has filled in to the body of POST /executions, and back from an execution that has been. What nobody set is not in the
 // body, so the server's defaults hold. What is wrong is left to the server to say, except what cannot be written as JSON at all.
 
+import { promptOf } from "./attachments.js";
 import { choiceOf } from "./environment.js";
 import { fields, fixedDefaults } from "./fields.js";
 import { parseJSON, showJSON } from "./json.js";
@@ -21,9 +22,10 @@ export function bodyOf(values) {
   let body = {};
   attempt(further, () => (body = furtherMembers(values.further)));
   for (const field of fields) {
-    if (field === further || isUnset(field, values)) continue;
+    if (field === further || field.kind === "files" || isUnset(field, values)) continue;
     attempt(field, () => put(body, field.pointer, kinds[field.kind].read(values[field.name], field)));
   }
+  if (values.files?.length > 0) body.prompt = promptOf(body.prompt, values.files);
   return { body, errors };
 }
 
@@ -118,11 +120,13 @@ export function valuesOf(execution, settings) {
   const defaults = defaultsOf(settings);
   const values = {};
   for (const field of fields) {
-    if (field === further || !belongs(field, execution.source.type)) continue;
+    if (field === further || field.kind === "files" || !belongs(field, execution.source.type)) continue;
     const value = at(execution, field.pointer);
     if (isNothing(value) || value === defaults[field.name]) continue;
     values[field.name] = kinds[field.kind].show(value, field);
   }
+  const files = (execution.parts ?? []).filter((part) => part.fileId !== undefined);
+  if (files.length > 0) values.files = files.map(({ fileId, name, mediaType, size }) => ({ fileId, name, mediaType, size }));
   const rest = restOf(execution);
   if (Object.hasOwn(rest, "metadata")) delete values.metadata;
   if (Object.keys(rest).length > 0) values.further = showJSON(rest);

@@ -47,7 +47,7 @@ export class Draft {
 }
 
 function isBlank(values) {
-  return Object.entries(values).every(([name, value]) => name === "type" || value === "" || value === false || value === null);
+  return Object.entries(values).every(([name, value]) => name === "type" || value === "" || value === false || value === null || value.length === 0);
 }
 
 function read() {

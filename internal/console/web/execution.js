@@ -49,7 +49,7 @@ class Page {
     this.asked = new Asked({ shell: page.shell, execution }, this.signal);
     this.sight = new Sight(this.signal, () => this.anchors(), () => this.drawBelow());
     this.draw = painter(() => !this.signal.aborted && this.sight.steady(() => this.drawAll()));
-    this.scene = { sight: this.sight, asked: this.asked, opened: new Map(), originOf: (call) => this.conversation.originOf(call) };
+    this.scene = { execution: this.id, sight: this.sight, asked: this.asked, opened: new Map(), originOf: (call) => this.conversation.originOf(call) };
     this.list = h("section", { class: "conversation", "aria-label": "Conversation" });
     this.rows = new Windowed(this.list, this.sight, { make: (row) => viewOf(row, this.scene), estimate: estimateOf });
     this.parts = {

@@ -33,6 +33,7 @@ export const fields = [
     name: "options", pointer: "/source/options", kind: "pairs", rows: 2, only: "acp", label: "Options of the agent",
     hint: "One option=value on each line; an option is named by its id or its category.", placeholder: "thought_level=high",
   },
+  { name: "files", pointer: "/prompt", kind: "files", label: "Pictures and files" },
   { name: "prompt", pointer: "/prompt", kind: "text", rows: 8, label: "Prompt" },
   ...capabilities,
   {

@@ -1,6 +1,7 @@
 // A further prompt for an execution that lives, and those that wait for their turn.
 
 import { actButton } from "./act.js";
+import { Attachments, promptOf } from "./attachments.js";
 import { executionPath, post } from "./api.js";
 import { fill, h } from "./dom.js";
 import { field, showErrors } from "./field.js";
@@ -21,6 +22,7 @@ export class FollowUp {
   #options = field("Options of the agent", h("div", { class: "columns narrow", role: "group", "aria-label": "Options of the agent" }),
     "They hold from this prompt on.");
   #text = field("Follow-up", h("textarea", { rows: 3 }), "Control and Enter sends it.");
+  #files = new Attachments();
   #busy = field("While a turn runs", h("select", {}, choices.map(([value, label]) => h("option", { value }, label))));
   #send;
   #sent; // {key, body}: of the draft that was sent last, so that sending it again asks nothing twice
@@ -28,9 +30,10 @@ export class FollowUp {
   constructor(id) {
     this.#path = `${executionPath(id)}/prompts`;
     this.#send = actButton("Send", { className: "primary", type: "submit", doing: "Sending…", request: () => this.#request() });
-    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, this.#options.element, h("div",
+    const form = h("form", { class: "stack", on: { submit: (event) => (event.preventDefault(), this.#send.act()) } }, this.#text.element, this.#files.element, this.#options.element, h("div",
       { class: "row spread" }, this.#busy.element, this.#send.element));
     this.#options.element.hidden = true;
+    this.#files.takesFrom(form);
     this.#text.control.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && form.requestSubmit());
     this.element = h("section", { class: "follow-up card", "aria-label": "Go on" }, this.#waiting, form);
   }
@@ -72,10 +75,12 @@ export class FollowUp {
 
   async #request() {
     this.#text.error("");
-    const prompt = this.#text.control.value;
-    if (prompt.trim() === "") return this.#refuse("Write what the agent is to do next.");
+    const text = this.#text.control.value;
+    const files = this.#files.value;
+    if (this.#files.obstacle !== "") return this.#files.refuse(this.#files.obstacle);
+    if (text.trim() === "" && files.length === 0) return this.#refuse("Write what the agent is to do next.");
     const options = this.#chosen();
-    const body = { prompt, whenBusy: this.#busy.control.value, ...(Object.keys(options).length > 0 && { options }) };
+    const body = { prompt: promptOf(text, files), whenBusy: this.#busy.control.value, ...(Object.keys(options).length > 0 && { options }) };
     try {
       await post(this.#path, body, { key: this.#keyFor(body) });
     } catch (problem) {
@@ -86,7 +91,8 @@ export class FollowUp {
     this.#sent = undefined;
     this.#options.error("");
     for (const { control } of this.#lists) control.value = "";
-    if (this.#text.control.value === prompt) this.#text.control.value = "";
+    this.#files.value = [];
+    if (this.#text.control.value === text) this.#text.control.value = "";
   }
 
   #refuse(message) {

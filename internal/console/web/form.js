@@ -119,15 +119,20 @@ export function place(errors, specs, values) {
 }
 
 function owner(pointer, specs, values) {
-  const holds = (spec) => pointer === spec.pointer || (spec.pointer !== null && pointer?.startsWith(`${spec.pointer}/`));
+  const ofFile = /^\/prompt\/\d/.test(pointer ?? "") && (values.files ?? []).length > 0;
+  const holds = (spec) => (spec.kind === "files" ? ofFile : isAt(spec, pointer));
   const found = specs.find((spec) => belongs(spec, values.type) && holds(spec));
   if (found !== undefined) return found;
   const isMember = pointer === null || pointer.startsWith("/");
   return isMember && (values.further ?? "") !== "" ? specs.find((spec) => spec.pointer === null) : undefined;
 }
 
+function isAt(spec, pointer) {
+  return pointer === spec.pointer || (spec.pointer !== null && pointer?.startsWith(`${spec.pointer}/`));
+}
+
 function messageAt(spec, { pointer, message }) {
   const sentence = /[.!?]$/.test(message) ? message : `${message}.`;
-  if (pointer === spec.pointer) return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+  if (pointer === spec.pointer || spec.kind === "files") return sentence.charAt(0).toUpperCase() + sentence.slice(1);
   return `${pointer.slice(1 + (spec.pointer?.length ?? 0))}: ${sentence}`;
 }

@@ -40,6 +40,12 @@ export function cost(number) {
   return number !== 0 && Math.abs(number) < 0.01 ? number.toPrecision(2) : number.toFixed(2);
 }
 
+/** How many bytes a file has: "812 bytes", "40 kB", "6.1 MB". */
+export function size(bytes) {
+  if (bytes < 1000) return `${bytes} bytes`;
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}
+
 /** One of the texts for one, the other for all else: plural(3, "line") is "3 lines". */
 export function plural(count, one, many = `${one}s`) {
   return `${amount(count)} ${count === 1 ? one : many}`;

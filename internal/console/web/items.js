@@ -8,6 +8,7 @@ import { plural, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
 import { Markdown } from "./markdown.js";
+import { FilesView } from "./pictures.js";
 import { reveal } from "./reveal.js";
 import { article, cutNote, once, remembered, time } from "./rowparts.js";
 import { toolView } from "./toolrow.js";
@@ -15,7 +16,7 @@ import { toolView } from "./toolrow.js";
 /**
  * Makes the view of a row.
  * @param {object} row an item or a notice
- * @param {object} scene {sight, asked, originOf(toolCallId), opened: Map of what the person has opened}
+ * @param {object} scene {execution: its id, sight, asked, originOf(toolCallId), opened: Map of what the person has opened}
  */
 export function viewOf(row, scene) {
   const view = (lookup(kinds, row.kind) ?? unknownView)(row, scene);
@@ -58,22 +59,28 @@ class Stream {
 // ——— what is said and thought ———
 
 /** What a person wrote is shown letter by letter, since that is what the agent was told; what an agent says is Markdown. */
-function messageView(row, { sight }) {
+function messageView(row, { sight, execution }) {
   const isUser = row.message.role === "user";
   const body = isUser ? wholeText(row.message.text, { className: "said" }) : h("div");
   const stream = isUser ? undefined : new Stream(body, sight);
+  const files = new FilesView(execution);
   const note = cutNote(row.message.truncated);
   const state = h("span", { class: "small muted" });
   const head = h("div", { class: "row spread" }, h("span", { class: "row" }, h("strong", {}, speaker(row)), state), time(row));
-  const element = article(isUser ? "user" : "assistant", head, body, note);
+  const element = article(isUser ? "user" : "assistant", head, body, files.element, note);
   const update = ({ message, status }) => {
+    files.show(message.parts);
     stream?.show(message.text, status === "complete");
     note.hidden = !message.truncated;
     say(state, message.interrupted ? "cut short; the model does not remember it" : message.edits ? `asks for changes of blocks ${message.edits}` : "");
     element.classList.toggle("interrupted", message.interrupted === true);
   };
   update(row);
-  return { element, update, leave: () => stream?.leave() };
+  const leave = () => {
+    stream?.leave();
+    files.leave();
+  };
+  return { element, update, leave };
 }
 
 function speaker({ message }) {

@@ -1,6 +1,7 @@
 // The page on which an execution is started. Only what a person sets is sent; beside the form stands the same request for a terminal. An
 // earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME and #/new?agent=NAME.
 
+import { Attachments } from "./attachments.js";
 import { Problem, executionPath, get, post } from "./api.js";
 import { belongs, bodyOf, defaultsOf, valuesOf } from "./body.js";
 import { copyButton, curl } from "./curl.js";
@@ -61,7 +62,7 @@ class NewExecution {
   }
 
   makeFields() {
-    const made = [...this.source.fields, ...capabilities.map((spec) => this.capability(spec)), this.tools(),
+    const made = [...this.source.fields, ...capabilities.map((spec) => this.capability(spec)), this.tools(), new Attachments(field("files")),
       new EnvironmentChoice(field("environment"), this.known.environments)];
     return fields.map((spec) => made.find((one) => one.spec === spec) ?? this.plain(spec));
   }
@@ -85,21 +86,24 @@ class NewExecution {
   draw() {
     const on = { submit: (event) => this.submit(event), input: () => this.changed(), change: () => this.changed(), keydown: startOnEnter };
     this.notices = h("div", { class: "stack" });
-    this.page.main.append(this.notices, h("form", { class: "new", novalidate: true, on }, this.drawFields(), this.drawCommand()));
+    const form = h("form", { class: "new", novalidate: true, on }, this.drawFields(), this.drawCommand());
+    this.page.main.append(this.notices, form);
+    this.fields.named("files").takesFrom(form);
     this.fill();
   }
 
   drawFields() {
-    const first = ["prompt", "environment", "workingDirectory", "keepOpen"];
+    const first = ["prompt", "files", "environment", "workingDirectory", "keepOpen"];
     const own = new Set([...this.source.fields, ...capabilities.map((spec) => this.fields.named(spec.name))]);
     const more = this.fields.all.filter((one) => !own.has(one) && !first.includes(one.spec.name));
     return h("div", { class: "stack" },
       this.fields.top,
       this.source.element,
       this.fields.named("prompt").element,
+      this.fields.named("files").element,
       h("fieldset", {}, h("legend", {}, "What it may do"),
         h("div", { class: "columns narrow" }, capabilities.map((spec) => this.fields.named(spec.name).element))),
-      first.slice(1).map((name) => this.fields.named(name).element),
+      first.slice(2).map((name) => this.fields.named(name).element),
       h("details", { class: "more" }, h("summary", {}, "More settings"), h("div", { class: "stack" }, withColumns(more))),
       h("div", { class: "row" }, this.startButton, h("span", { class: "hint" }, "or ", h("kbd", {}, "Ctrl"), " ", h("kbd", {}, "Enter"))));
   }
@@ -184,8 +188,11 @@ class NewExecution {
     event.preventDefault();
     if (isBusy(this.startButton)) return;
     const { body, errors } = bodyOf(this.fields.values);
+    const files = this.fields.named("files");
+    const { obstacle } = files;
     if (errors.length > 0) return this.fields.complain(errors, "Some of this cannot be sent.");
     this.fields.forgive();
+    if (obstacle !== "") return files.refuse(obstacle);
     this.busy(true);
     try {
       this.started(await post("/executions", body, { key: this.draft.keyFor(body) }));

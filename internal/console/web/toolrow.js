@@ -6,29 +6,30 @@ import { attribute, fill, h, say } from "./dom.js";
 import { duration, measured, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
+import { FilesView } from "./pictures.js";
 import { Printed } from "./printed.js";
 import { reveal } from "./reveal.js";
 import { article, once, remembered, time } from "./rowparts.js";
 import { revealedCall } from "./suspect.js";
 
-/** The view of a call: {element, update(row)}. */
+/** The view of a call: {element, update(row), leave()}. */
 export function toolView(row, scene) {
   const parts = {
     badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p",
       { class: "small muted facts-line" }),
-    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), note: h("p",
+    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
       { class: "notice warn small" }),
   };
   const args = argumentsDetails(row, scene.opened);
   const element = article("tool",
     h("div", { class: "row spread" }, h("span", { class: "row" }, parts.badge, parts.about), h("span", { class: "row" }, parts.timer, time(row))),
-    parts.summary, args.element, parts.asks, parts.printed.element, parts.note, parts.error, parts.facts);
+    parts.summary, args.element, parts.asks, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
   const update = (next) => {
     args.update(next);
     updateTool(parts, next, scene);
   };
   update(row);
-  return { element, update };
+  return { element, update, leave: () => parts.files.leave() };
 }
 
 function updateTool(parts, { tool }, scene) {
@@ -41,6 +42,7 @@ function updateTool(parts, { tool }, scene) {
   updateTimer(parts.timer, tool);
   updateAsks(parts.asks, tool, scene);
   parts.printed.show(tool.error && tool.output === tool.error.message ? "" : tool.output);
+  parts.files.show(tool.files);
   say(parts.note, noteOf(tool));
   parts.note.hidden = noteOf(tool) === "";
   once(parts.error, showJSON(tool.error ?? null), () => (tool.error ? reveal(`${tool.error.code}: ${tool.error.message}`) : ""));

@@ -118,7 +118,7 @@ class Visit {
   #request(request) {
     const url = request.url();
     this.requests.push(url);
-    if (!url.startsWith(`${this.server.url}/`)) this.fault(`request to elsewhere: ${url}`);
+    if (!url.startsWith(`${this.server.url}/`) && !url.startsWith(`blob:${this.server.url}/`)) this.fault(`request to elsewhere: ${url}`);
     if (url.split("#")[0].includes(this.server.token)) this.fault(`a token in an address: ${url}`);
   }
 
