@@ -5,12 +5,14 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/acp/acptest"
+	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 )
 
@@ -121,5 +123,22 @@ func TestANewSessionGetsTheFilesOfTheConversation(t *testing.T) {
 {"type":"image","mimeType":"image/png",` + hashed("\x89PNG now") + `}`
 	if diff := cmp.Diff(wanted, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestAPromptIsWrittenOnce: the memory of large files is not multiplied.
+func TestAPromptIsWrittenOnce(t *testing.T) {
+	r := newRig(t)
+	a := &agent{hello: wire.ReadObject(json.RawMessage(`{"agentCapabilities":{"promptCapabilities":{"image":true,"embeddedContext":true}}}`))}
+	parts := []domain.PromptPart{r.stored("a.png", domain.MediaPNG, strings.Repeat("photo", 2_000_000)), r.stored("a.pdf", domain.MediaPDF, strings.Repeat("scans", 2_000_000))}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	params, err := a.promptParams(t.Context(), r.host, domain.Prompt{Parts: parts})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(params) < 26_000_000 || !json.Valid(params) {
+		t.Errorf("%d bytes: %v", len(params), err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(len(params))*11/10 {
+		t.Errorf("%d bytes were allocated for %d", used, len(params))
 	}
 }
