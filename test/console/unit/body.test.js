@@ -52,6 +52,11 @@ const bodies = [
   ["capabilities stand together",
     { type: "internal", write: "deny", execute: "allow" },
     { source: { type: "internal" }, capabilities: { write: "deny", execute: "allow" } }],
+  ["files follow the text, each as what it is",
+    { type: "internal", prompt: "Look.", files: [{ fileId: "a", mediaType: "image/png", name: "a.png", size: 1 }, { fileId: "b", mediaType: "text/csv" }] },
+    { source: { type: "internal" }, prompt: [{ type: "text", text: "Look." }, { type: "image", fileId: "a" }, { type: "file", fileId: "b" }] }],
+  ["files need no text", { type: "internal", prompt: "", files: [{ fileId: "a", mediaType: "image/png" }] },
+    { source: { type: "internal" }, prompt: [{ type: "image", fileId: "a" }] }],
   ["further members stand beside the fields, also inside of the same object",
     { type: "internal", tools: ["bash"], further: '{"policy":{"unattended":true},"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}' },
     { source: { type: "internal" }, policy: { unattended: true }, tools: { enabled: ["bash"], bashPolicy: { defaultBehavior: "deny" } } }],
@@ -110,6 +115,12 @@ test("running again keeps whatever held an execution back", () => {
   assert.deepEqual(body, { ...members, capabilities: { write: "deny" }, prompt: "Look.", workingDirectory: "/srv/work" });
 });
 
+test("running again names the files of the prompt", () => {
+  const file = { fileId: "a", name: "a.png", mediaType: "image/png", size: 1 };
+  const { body } = bodyOf(valuesOf({ ...plain, parts: [{ type: "text", text: "Look." }, { type: "image", path: "a.png", ...file }] }, settings));
+  assert.deepEqual(body.prompt, [{ type: "text", text: "Look." }, { type: "image", fileId: "a" }]);
+});
+
 test("a conversation and a kind are further members; labels that are no lines, too", () => {
   const messages = [{ role: "user", content: "Hello" }];
   const { body } = bodyOf(valuesOf({ ...plain, kind: "assistant", prompt: null, messages, metadata: { note: "two\nlines" } }, settings));
@@ -121,6 +132,8 @@ test("a conversation and a kind are further members; labels that are no lines, t
 
 const placings = [
   ["/prompt", {}, "prompt", "Must not be blank."],
+  ["/prompt/1", { files: [{}] }, "files", "Must not be blank."],
+  ["/prompt/0/text", {}, "prompt", "0/text: must not be blank."],
   ["/metadata/a b", {}, "metadata", "a b: must not be blank."],
   ["/tools/bashPolicy/rules/0/pattern", {}, "bashPolicy", "rules/0/pattern: must not be blank."],
   ["/source/model", { type: "acp" }, "agentModel", "Must not be blank."],
