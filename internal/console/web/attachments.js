@@ -16,6 +16,7 @@ const offered = "image/png,image/jpeg,image/gif,image/webp,application/pdf,text/
 /** A field as those of form.js; its value is the list of files that the server has: [{fileId, name, mediaType, size}]. */
 export class Attachments {
   #files = []; // {name, size, fileId, mediaType, element, stop, error}
+  #queue = Promise.resolve(); // of those that are to be sent
   #list = h("ul", { class: "attachments", "aria-label": "Attached files" });
   #said = h("p", { class: "off-screen", role: "status" });
 
@@ -95,15 +96,20 @@ export class Attachments {
     const stop = new AbortController();
     const file = this.#show({ name: chosen.name, size: chosen.size, stop });
     if (chosen.size > largest) return this.#refuse(file, `It has ${size(chosen.size)}; a file has at most 20 MB.`);
-    const progress = (part) => (file.bar.value = part);
-    upload(`/files?name=${encodeURIComponent(chosen.name)}`, chosen, { progress, signal: stop.signal }).then(
-      (stored) => this.#take(file, stored),
-      (problem) => {
-        if (stop.signal.aborted) return;
-        if (!(problem instanceof Problem)) throw problem;
-        this.#refuse(file, problem.message);
-      },
-    );
+    this.#queue = this.#queue.then(() => this.#upload(file, chosen));
+  }
+
+  /** One after the other: the server has so much room for a tenant, and twenty photos of a phone would wait there for a slow line. */
+  async #upload(file, chosen) {
+    const { signal } = file.stop;
+    if (signal.aborted) return;
+    try {
+      this.#take(file, await upload(`/files?name=${encodeURIComponent(chosen.name)}`, chosen, { progress: (part) => (file.bar.value = part), signal }));
+    } catch (problem) {
+      if (signal.aborted) return;
+      if (!(problem instanceof Problem)) reportError(problem);
+      this.#refuse(file, problem.message);
+    }
   }
 
   #show(file) {
