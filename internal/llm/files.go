@@ -73,15 +73,22 @@ func (c *candidate) media() []string {
 	return c.provider.Media(c.model)
 }
 
+// tooLarge reports whether the model's vendor refuses the picture for its size.
+func (c *candidate) tooLarge(part domain.PromptPart) bool {
+	return part.Type == domain.PartImage && c.provider.MaxPicture > 0 && part.Size > c.provider.MaxPicture
+}
+
 // maxRequestFiles bounds the bytes of the files of one request: the pictures of all turns of a long conversation must neither fill the memory nor a request
 // beyond what vendors take, 32 MB (https://platform.claude.com/docs/en/api/overview#request-size-limits) to 50 MB. The files of the newest prompt fit.
 const maxRequestFiles = domain.MaxPromptBytes
 
 // withFiles is the conversation for one model, and the bytes of its files. In the place of a file that the model is not sent stands a text that says so: a
-// prompt with it was refused, so it comes from a tool, or from a conversation with another model. The newest files go first where there are too many.
+// prompt with it was refused, so it comes from a tool, or from a conversation with another model. The newest files go first where there are too many. A picture that
+// the vendor refuses for its size goes with its prompt alone, which gets the refusal.
 func withFiles(ctx context.Context, host domain.Host, view []domain.Message, asked *candidate) ([]domain.Message, map[domain.FileID][]byte, error) {
 	view = slices.Clone(view)
 	files, size := map[domain.FileID][]byte{}, int64(0)
+	newest := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
 	for i := len(view) - 1; i >= 0; i-- {
 		m := &view[i]
 		if len(m.Parts) == 0 {
@@ -96,6 +103,8 @@ func withFiles(ctx context.Context, host domain.Host, view []domain.Message, ask
 			case !part.IsFile():
 			case !slices.Contains(asked.media(), part.MediaType):
 				parts[at] = part.LeftOut("this model is not sent " + part.MediaType)
+			case i != newest && asked.tooLarge(part):
+				parts[at] = part.LeftOut(fmt.Sprintf("this model takes pictures of at most %d bytes", asked.provider.MaxPicture))
 			case size > maxRequestFiles:
 				parts[at] = part.LeftOut(domain.NoRoom)
 			case files[part.FileID] == nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -140,4 +141,37 @@ func TestFilesOnTheWire(t *testing.T) {
 		})
 	}
 	want(t, "the parts of the caller", len(history[0].Parts), 3)
+}
+
+// TestATooLargePictureIsRefusedOnce: the vendor says so to the prompt; later prompts and results with such a picture are not refused for it again.
+func TestATooLargePictureIsRefusedOnce(t *testing.T) {
+	host := &hosttest.Host{}
+	part := func(size int) []domain.PromptPart {
+		stored, err := domain.PromptPart{Type: domain.PartImage}.Stored("", host.Store(fmt.Sprint(size, ".png"), domain.MediaPNG, make([]byte, size)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []domain.PromptPart{stored}
+	}
+	history := []domain.Message{{Role: domain.RoleUser, Parts: part(3_932_161)}}
+	later := append(history[:1:1], domain.Message{Role: domain.RoleUser, Text: "And this?", Parts: part(3_932_160)},
+		domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{{ID: "a", Tool: "read", Arguments: json.RawMessage(`{"path":"x"}`)}}},
+		domain.Message{Role: domain.RoleTool, ToolCallID: "a", Text: "A picture.", Parts: part(4_000_000)},
+		domain.Message{Role: domain.RoleUser, Text: "Go on."})
+	for _, c := range []struct {
+		provider string
+		history  []domain.Message
+		pictures int
+		leftOut  int
+	}{{"anthropic", history, 1, 0}, {"anthropic", later, 1, 2}, {"openai", later, 3, 0}} {
+		sent := &recorder{}
+		config := config(sent)
+		config.Models["test"] = llm.Model{Provider: c.provider, Model: "m", APIKey: testKey, APIKeyEnv: "TEST_KEY"}
+		synctest.Test(t, func(t *testing.T) {
+			_, err := open(t, config, execution()).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: c.history})
+			want(t, "refused", err != nil, true)
+		})
+		want(t, "pictures", strings.Count(sent.bodies[0], strings.Repeat("A", 5_200_000)), c.pictures)
+		want(t, "left out", strings.Count(sent.bodies[0], "was left out: this model takes pictures of at most 3932160 bytes."), c.leftOut)
+	}
 }

@@ -24,8 +24,9 @@ var Provider = provider.Provider{
 	Settings:  settingRules,
 	Schema:    schemaRules,
 	CacheRead: 0.1, CacheWrite: 1.25,
-	Media: func(provider.Model) []string { return provider.PicturesAndPDF },
-	Open:  func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
+	Media:      func(provider.Model) []string { return provider.PicturesAndPDF },
+	MaxPicture: 5 << 20 * 3 / 4, // 5 MiB in base64: "image exceeds 5 MB maximum: 9427836 bytes > 5242880 bytes"
+	Open:       func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
 }
 
 // client asks one model.

@@ -50,6 +50,10 @@ type Provider struct {
 	// function is none.
 	Media func(Model) []string
 
+	// MaxPicture is the size of the largest picture, in bytes of the file, that the vendor takes. A larger one in a prompt gets the vendor's refusal; in later requests, and
+	// in the result of a call, it is left out, because it would have each of them refused. 0 = nobody knows.
+	MaxPicture int64
+
 	// Open returns the client of one model. It connects to nothing.
 	Open func(Model, Setup) Client
 }
