@@ -32,11 +32,13 @@ func taken(media []string) string {
 }
 
 // withTextFiles puts the text files of a conversation into the texts of its messages, each at its place and under its name. The other parts stay as they are.
+// The newest files go first: those of all prompts of a long conversation must not fill the memory.
 func withTextFiles(ctx context.Context, host domain.Host, history []domain.Message) ([]domain.Message, error) {
 	history = slices.Clone(history)
-	for i := range history {
+	room := int64(maxRequestFiles)
+	for i := range slices.Backward(history) {
 		if m := &history[i]; m.Role == domain.RoleUser && m.Parts != nil {
-			parts, err := readTexts(ctx, host, m.Parts)
+			parts, err := readTexts(ctx, host, m.Parts, &room)
 			if err != nil {
 				return nil, err
 			}
@@ -49,13 +51,18 @@ func withTextFiles(ctx context.Context, host domain.Host, history []domain.Messa
 	return history, nil
 }
 
-// readTexts is parts with a text in the place of each text file.
-func readTexts(ctx context.Context, host domain.Host, parts []domain.PromptPart) ([]domain.PromptPart, error) {
+// readTexts is parts with a text in the place of each text file, or a note where room has too few bytes left for the file.
+func readTexts(ctx context.Context, host domain.Host, parts []domain.PromptPart, room *int64) ([]domain.PromptPart, error) {
 	read := slices.Clone(parts)
-	for i, part := range parts {
+	for i, part := range slices.Backward(parts) {
 		if !part.IsFile() || !domain.IsText(part.MediaType) {
 			continue
 		}
+		if part.Size > *room {
+			read[i] = part.LeftOut(domain.NoRoom)
+			continue
+		}
+		*room -= part.Size
 		_, content, err := host.ReadFile(ctx, part.FileID)
 		if err != nil {
 			return nil, fmt.Errorf("llm: read a file of the prompt: %w", err)
@@ -78,7 +85,7 @@ func (c *candidate) tooLarge(part domain.PromptPart) bool {
 	return part.Type == domain.PartImage && c.provider.MaxPicture > 0 && part.Size > c.provider.MaxPicture
 }
 
-// maxRequestFiles bounds the bytes of the files of one request: the pictures of all turns of a long conversation must neither fill the memory nor a request
+// maxRequestFiles bounds the bytes of the files of one request, those of text files apart: the pictures of all turns of a long conversation must neither fill the memory nor a request
 // beyond what vendors take, 32 MB (https://platform.claude.com/docs/en/api/overview#request-size-limits) to 50 MB. The files of the newest prompt fit.
 const maxRequestFiles = domain.MaxPromptBytes
 

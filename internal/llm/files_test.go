@@ -42,6 +42,37 @@ func TestTextFilesAreText(t *testing.T) {
 	want(t, "the parts of the caller", len(history[0].Parts), 3)
 }
 
+// TestOlderTextFilesMakeRoom: the text files of a conversation are bounded together, and the model is told of those that it is not given.
+func TestOlderTextFilesMakeRoom(t *testing.T) {
+	v := &vendor{replies: []reply{saysOnly("Yes.")}}
+	host := &hosttest.Host{}
+	said := func(name string, size int64) domain.Message {
+		stored := host.Store(name, domain.MediaPlain, []byte("content of "+name))
+		return domain.Message{Role: domain.RoleUser, Parts: []domain.PromptPart{
+			{Type: domain.PartFile, FileID: stored.ID, Name: name, MediaType: domain.MediaPlain, Size: size},
+		}}
+	}
+	answer := domain.Message{Role: domain.RoleAssistant, Text: "Yes."}
+	history := []domain.Message{
+		said("small.txt", 10), answer, said("oldest.txt", domain.MaxPromptBytes/2), answer, said("older.txt", domain.MaxPromptBytes/2), answer,
+		said("newest.txt", domain.MaxPromptBytes/4),
+	}
+	synctest.Test(t, func(t *testing.T) {
+		if _, err := open(t, config(v), execution()).Prompt(t.Context(), host, domain.Prompt{Turn: 4, History: history}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	var texts []string
+	for _, message := range v.requests()[0].body.Messages {
+		if message.Role == "user" {
+			texts = append(texts, message.Content)
+		}
+	}
+	want(t, "what the model is asked", strings.Join(texts, "\n"), "The file \"small.txt\":\n\ncontent of small.txt\n"+
+		"[file oldest.txt] was left out: the newer files leave no room for it.\n"+
+		"The file \"older.txt\":\n\ncontent of older.txt\nThe file \"newest.txt\":\n\ncontent of newest.txt")
+}
+
 // TestAFileThatIsGone: the model is not asked about a file that cannot be read.
 func TestAFileThatIsGone(t *testing.T) {
 	v := &vendor{}
