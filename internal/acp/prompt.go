@@ -74,14 +74,14 @@ func (a *agent) keepFiles(history []domain.Message, asked []domain.PromptPart) (
 	for i := range slices.Backward(history) {
 		parts := slices.Clone(history[i].Parts)
 		for at, part := range slices.Backward(parts) {
-			size += part.Size
 			switch why := takes.Omits(part); {
 			case !part.IsFile():
 			case why != "":
 				parts[at] = part.LeftOut(why)
-			case size > domain.MaxPromptBytes:
+			case size+part.Size > domain.MaxPromptBytes:
 				parts[at] = part.LeftOut(domain.NoRoom)
 			default:
+				size += part.Size
 				files = append(files, part)
 			}
 		}

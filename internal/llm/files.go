@@ -104,17 +104,19 @@ func withFiles(ctx context.Context, host domain.Host, view []domain.Message, ask
 		}
 		parts := slices.Clone(m.Parts)
 		for at := len(parts) - 1; at >= 0; at-- {
-			part := parts[at]
-			size += part.Size
-			switch {
+			switch part := parts[at]; {
 			case !part.IsFile():
 			case !slices.Contains(asked.media(), part.MediaType):
 				parts[at] = part.LeftOut("this model is not sent " + part.MediaType)
 			case i != newest && asked.tooLarge(part):
 				parts[at] = part.LeftOut(fmt.Sprintf("this model takes pictures of at most %d bytes", asked.provider.MaxPicture))
-			case size > maxRequestFiles:
+			case size+part.Size > maxRequestFiles:
 				parts[at] = part.LeftOut(domain.NoRoom)
-			case files[part.FileID] == nil:
+			default:
+				size += part.Size
+				if files[part.FileID] != nil {
+					continue
+				}
 				_, content, err := host.ReadFile(ctx, part.FileID)
 				if err != nil {
 					return nil, nil, fmt.Errorf("llm: read a file of the conversation: %w", err)

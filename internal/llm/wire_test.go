@@ -175,3 +175,24 @@ func TestATooLargePictureIsRefusedOnce(t *testing.T) {
 		want(t, "left out", strings.Count(sent.bodies[0], "was left out: this model takes pictures of at most 3932160 bytes."), c.leftOut)
 	}
 }
+
+// TestOnlyFilesThatAreSentTakeRoom: a newer file that the model is not sent displaces no older one.
+func TestOnlyFilesThatAreSentTakeRoom(t *testing.T) {
+	host := &hosttest.Host{}
+	part := func(kind domain.PartType, name, mediaType string, size int64) domain.PromptPart {
+		stored := host.Store(name, mediaType, []byte("content of "+name))
+		return domain.PromptPart{Type: kind, FileID: stored.ID, Name: name, MediaType: mediaType, Size: size}
+	}
+	parts := []domain.PromptPart{
+		part(domain.PartImage, "shown.png", domain.MediaPNG, domain.MaxPromptBytes), part(domain.PartFile, "plan.pdf", domain.MediaPDF, domain.MaxPromptBytes),
+	}
+	sent := &recorder{replies: []reply{saysOnly("I see.")}}
+	synctest.Test(t, func(t *testing.T) {
+		history := []domain.Message{{Role: domain.RoleUser, Parts: parts}}
+		if _, err := open(t, config(sent), execution()).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history}); err != nil {
+			t.Error(err)
+		}
+	})
+	want(t, "the picture is sent", strings.Contains(sent.bodies[0], "data:image/png;base64,"), true)
+	want(t, "the PDF is left out", strings.Contains(sent.bodies[0], "[file plan.pdf] was left out: this model is not sent application/pdf."), true)
+}
