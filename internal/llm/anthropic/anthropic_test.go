@@ -433,3 +433,13 @@ func TestEmptyBlocksAreNotFree(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestReasonsOfARefusalAreKeptOnce: a stream that repeats them grows nothing.
+func TestReasonsOfARefusalAreKeptOnce(t *testing.T) {
+	event := "event: message_delta\n" + `data: {"type":"message_delta","delta":{"stop_reason":"refusal","stop_details":{"type":"refusal","category":"cyber"}}}` + "\n\n"
+	asked, _ := claude(provider.Model{Model: adaptiveModel}, event+event)
+	_, err := asked.Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	if domain.CodeOf(err) != domain.CodeContentFiltered || strings.Count(err.Error(), "cyber") != 1 {
+		t.Error(err)
+	}
+}

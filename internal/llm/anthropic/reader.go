@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"cmp"
+	"slices"
 	"unicode/utf8"
 
 	"signoff/internal/domain"
@@ -95,16 +96,16 @@ func (r *reader) think(thought string) error {
 	return r.sink.Thought(thought)
 }
 
+// decline keeps the newest reasons alone: a stream may repeat them without an end.
 func (r *reader) decline(reasons ...string) {
-	for _, reason := range reasons {
-		if reason != "" {
-			r.declined = append(r.declined, reason)
-		}
+	if reasons = slices.DeleteFunc(reasons, func(reason string) bool { return reason == "" }); len(reasons) > 0 {
+		r.declined = reasons
 	}
 }
 
 // answer reads the stop reason. A refusal is one of the vendor's classifiers; a model that declines says so in its text and ends its turn as
-// with any other: https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals. A pause is for tools that the vendor runs itself, and we ask for none of them.
+// with any other: https://platform.claude.com/docs/en/test-and-evaluate/strengthen-guardrails/handle-streaming-refusals
+// A pause is for tools that the vendor runs itself, and we ask for none of them.
 func (r *reader) answer(failures provider.Failures) (provider.Answer, error) {
 	got := provider.Answer{Calls: r.calls.Result(), State: r.thoughts.state()}
 	switch r.stop {

@@ -41,3 +41,13 @@ func TestFinishReasons(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterCategoriesAreKeptOnce: a stream that names them in each chunk grows nothing.
+func TestFilterCategoriesAreKeptOnce(t *testing.T) {
+	chunk := `data: {"choices":[{"index":0,"delta":{},"content_filter_results":{"violence":{"filtered":true,"severity":"high"}}}]}` + "\n\n"
+	body := chunk + chunk + wire(providertest.Stopping("filter"))
+	_, err := dialect().Open(providertest.Stream(body)).Stream(t.Context(), providertest.SmallRequest(), &providertest.Ear{})
+	if domain.CodeOf(err) != domain.CodeContentFiltered || strings.Count(err.Error(), "violence high") != 1 {
+		t.Error(err)
+	}
+}

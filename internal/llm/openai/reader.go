@@ -37,7 +37,9 @@ func (r *reader) take(chunk gjson.Result) error {
 			return nil
 		}
 		r.finish = cmp.Or(read.finish, r.finish)
-		r.filter = append(r.filter, provider.FilterCategories(read.filter)...)
+		if found := provider.FilterCategories(read.filter); found != nil {
+			r.filter = found // a stream may name them in each chunk, without an end
+		}
 		return r.takeDelta(&read)
 	})
 }
