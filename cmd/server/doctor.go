@@ -200,7 +200,7 @@ func (d *diagnosis) models(ctx context.Context, file configFile, ask bool) {
 		case ask && info.Provider != script.Name:
 			asking.Go(func() {
 				trial, err := opened.Try(ctx, info.Name)
-				said[i], failures[i] = said[i]+": "+praise(trial), err
+				said[i], failures[i] = said[i]+": "+trialText(trial), err
 			})
 		}
 	}
@@ -215,8 +215,8 @@ func (d *diagnosis) models(ctx context.Context, file configFile, ask bool) {
 	d.runbooks(file, opened.Names())
 }
 
-// praise says how a model has done that can be an agent.
-func praise(trial llm.Trial) string {
+// trialText is the line about a model that has passed its trial.
+func trialText(trial llm.Trial) string {
 	cost := fmt.Sprintf("%.1f s", trial.Took.Seconds())
 	if trial.Tokens != nil {
 		cost += fmt.Sprintf(", %d tokens", *trial.Tokens)

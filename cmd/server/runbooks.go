@@ -38,7 +38,7 @@ func (f configFile) openRunbooks(known []string) ([]admission.RunbookModel, erro
 func checkRunbook(id string, entry runbook, known []string) error {
 	switch {
 	case !runbookIDs.MatchString(id):
-		return domain.Invalid(domain.Pointer("runbooks", id), "%q is not the id of a runbook; an id has up to 200 letters, digits, dots, lines and underscores, "+
+		return domain.Invalid(domain.Pointer("runbooks", id), "%q is not the id of a runbook; an id has up to 200 letters, digits, dots, hyphens and underscores, "+
 			"and a * may stand at its end", id)
 	case entry.Model == "":
 		return domain.Invalid(domain.Pointer("runbooks", id, "model"), "the runbook %s has no model", id)

@@ -56,7 +56,7 @@ func (c *candidate) refuses(source domain.Source) (setting, why string) {
 	for _, setting := range wanted.Names() {
 		switch {
 		case !slices.Contains(open, setting):
-			return setting, fmt.Sprintf("The operator has set this for the model %s; a request may set %s.", name, listed(open))
+			return setting, fmt.Sprintf("The operator does not let requests set this for the model %s; they may set: %s.", name, listed(open))
 		case !slices.Contains(rules.SettingNames(), setting):
 			return setting, fmt.Sprintf("The model %s (%s) does not take this setting here; it takes %s.", name, c.model.Provider, listed(rules.SettingNames()))
 		}
@@ -68,7 +68,7 @@ func (c *candidate) refuses(source domain.Source) (setting, why string) {
 		return domain.SettingMaxOutputTokens, fmt.Sprintf("The operator lets an answer of the model %s have at most %d tokens.", name, most)
 	}
 	if window := c.model.ContextWindow; window > 0 && wanted.MaxOutputTokens >= window {
-		return domain.SettingMaxOutputTokens, fmt.Sprintf("So many tokens leave none of the window of the model %s, which has %d.", name, window)
+		return domain.SettingMaxOutputTokens, fmt.Sprintf("The window of the model %s has %d tokens for the conversation and its answer together; ask for fewer.", name, window)
 	}
 	return "", ""
 }

@@ -138,7 +138,7 @@ func (h *trialHost) verdict(ctx context.Context, tried *candidate, stop domain.S
 	case !h.called:
 		return failed("answers, but does not call tools, so it cannot be an agent; choose one with tool support.")
 	case !h.ran:
-		return failed("none that there is, with arguments that fit. It can hardly be an agent; choose a more capable one.")
+		return failed("with a name or arguments that do not fit, so it can hardly be an agent; choose a more capable one.")
 	default:
 		return nil
 	}

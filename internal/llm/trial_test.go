@@ -63,7 +63,7 @@ func TestATrialSaysWhatFailed(t *testing.T) {
 		"an account without money":     {[]reply{refuses(402, "pay")}, 1, "has nothing left", 0},
 		"no tools, and it says so":     {[]reply{refuses(400, "gemma does not support tools")}, 1, "gemma does not support tools. Without tools the model cannot be an agent", 0},
 		"no tools, and it answers":     {[]reply{saysOnly("ready")}, 1, `Model "test" answers, but does not call tools, so it cannot be an agent`, 0},
-		"a call that does not fit":     {[]reply{streams(calls(wrongCall), ends("tool_calls"), done), saysOnly("done")}, 2, "none that there is, with arguments that fit", 0},
+		"a call that does not fit":     {[]reply{streams(calls(wrongCall), ends("tool_calls"), done), saysOnly("done")}, 2, "with a name or arguments that do not fit", 0},
 		"an unknown model":             {[]reply{refuses(404, "no such model")}, 1, "answered 404: no such model. It does not list a model \"vendor-model\"; it lists vendor-models, vendor-mini, a-model", 0},
 		"an unknown model, as a wrong": {[]reply{refuses(400, "no such model")}, 1, "it lists vendor-models", 0},
 		"the result is refused":        {[]reply{called, refuses(400, "no results, please")}, 3, `Model "test" calls tools, but the request with the result fails: The provider of model "test" answered 400: no results, please`, 120},

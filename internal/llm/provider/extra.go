@@ -46,13 +46,13 @@ func CheckExtra(m Model) error {
 		pointer, known := m.Pointer("extraHeaders")+domain.Pointer(name), http.CanonicalHeaderKey(name)
 		switch {
 		case !headerName.MatchString(name):
-			return domain.Invalid(pointer, "model %q has an extra header whose name is none", m.Name)
+			return domain.Invalid(pointer, "model %q has an extra header whose name is not valid: use letters, digits and hyphens", m.Name)
 		case slices.Contains(ownHeaders, known):
 			return domain.Invalid(pointer, "the header %s of requests to model %q is the server's own, and cannot be set", known, m.Name)
 		case seen[known]:
 			return domain.Invalid(pointer, "model %q has the extra header %s twice", m.Name, known)
 		case strings.ContainsFunc(m.ExtraHeaders[name], unicode.IsControl):
-			return domain.Invalid(pointer, "the value of the extra header %s of model %q has a line break or another sign that no header can have", known, m.Name)
+			return domain.Invalid(pointer, "the value of the extra header %s of model %q has a line break or another control character; remove it", known, m.Name)
 		}
 		seen[known] = true
 	}
