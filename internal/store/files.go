@@ -1,6 +1,8 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -214,11 +216,5 @@ type unusedFile struct {
 func scanUnused(row scanner) (f unusedFile, err error) { return f, row.Scan(&f.id, &f.tenant, &f.hash) }
 
 func (f unusedFile) compare(other unusedFile) int {
-	if f.tenant != other.tenant {
-		if f.tenant < other.tenant {
-			return -1
-		}
-		return 1
-	}
-	return slices.Compare(f.hash, other.hash)
+	return cmp.Or(cmp.Compare(f.tenant, other.tenant), bytes.Compare(f.hash, other.hash))
 }
