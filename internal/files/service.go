@@ -10,9 +10,9 @@ import (
 	"signoff/internal/store"
 )
 
-// MaxUnused bounds the bytes of a tenant's uploads that no execution uses. They are gone in a day; until then, a client that repeats an upload in a loop must
+// maxUnused bounds the bytes of a tenant's uploads that no execution uses. They are gone in a day; until then, a client that repeats an upload in a loop must
 // not fill the disk.
-const MaxUnused = 1_000_000_000
+const maxUnused = 1_000_000_000
 
 // Store keeps files. A file of another tenant is domain.CodeNotFound.
 type Store interface {
@@ -114,7 +114,7 @@ func (s *Service) save(ctx context.Context, tenant domain.TenantID, name string,
 		content = []byte(s.masker.MaskString(string(content)))
 	}
 	return s.store.SaveFile(ctx, tenant, store.NewFile{
-		ID: domain.NewFileID(approvals.NewID()), Name: name, MediaType: mediaType, Content: content, Room: MaxUnused,
+		ID: domain.NewFileID(approvals.NewID()), Name: name, MediaType: mediaType, Content: content, Room: maxUnused,
 	})
 }
 

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// MaxRaw bounds a body of bytes.
-	MaxRaw = domain.MaxFileSize
-	// RawTimeout bounds the time for a whole body of bytes, from when its method begins to read.
-	RawTimeout = 2 * time.Minute
+	// maxRaw bounds a body of bytes.
+	maxRaw = domain.MaxFileSize
+	// rawTimeout bounds the time for a whole body of bytes, from when its method begins to read.
+	rawTimeout = 2 * time.Minute
 
 	responseTime = time.Minute // to store the file and answer
 )
@@ -34,7 +34,7 @@ func newRaw(w http.ResponseWriter, r *http.Request) (*Raw, error) {
 		return nil, err
 	}
 	raw := &Raw{Size: r.ContentLength, w: w, r: r}
-	if raw.Size > MaxRaw {
+	if raw.Size > maxRaw {
 		raw.begin()
 		return nil, raw.tooLarge()
 	}
@@ -47,14 +47,14 @@ func (raw *Raw) Read(into []byte) (int, error) {
 	n, err := raw.r.Body.Read(into)
 	raw.read += int64(n)
 	switch {
-	case raw.read > MaxRaw:
+	case raw.read > maxRaw:
 		return n, raw.tooLarge()
 	case errors.Is(err, io.EOF):
 		endBodyDeadline(raw.w)
 		return n, io.EOF
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		raw.w.Header().Set("Connection", "close")
-		return n, malformed("The body did not arrive within %d seconds.", int(RawTimeout.Seconds()))
+		return n, malformed("The body did not arrive within %d seconds.", int(rawTimeout.Seconds()))
 	case err != nil:
 		raw.w.Header().Set("Connection", "close")
 		return n, malformed("The body broke off.").With(err)
@@ -66,7 +66,7 @@ func (raw *Raw) Read(into []byte) (int, error) {
 func (raw *Raw) begin() {
 	if !raw.begun {
 		raw.begun = true
-		connection, until := http.NewResponseController(raw.w), time.Now().Add(RawTimeout)
+		connection, until := http.NewResponseController(raw.w), time.Now().Add(rawTimeout)
 		connection.SetReadDeadline(until)                    //nolint:errcheck // a recorder has none
 		connection.SetWriteDeadline(until.Add(responseTime)) //nolint:errcheck // that of the server counts from the headers on
 	}
@@ -74,7 +74,7 @@ func (raw *Raw) begin() {
 
 // tooLarge reads on for a while, for the sake of [tooLarge].
 func (raw *Raw) tooLarge() error {
-	drain(raw.r, 3*MaxRaw)
+	drain(raw.r, 3*maxRaw)
 	raw.w.Header().Set("Connection", "close")
-	return domain.Errorf(domain.CodePayloadTooLarge, "A file has at most %d bytes.", MaxRaw)
+	return domain.Errorf(domain.CodePayloadTooLarge, "A file has at most %d bytes.", maxRaw)
 }

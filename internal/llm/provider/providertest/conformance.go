@@ -82,7 +82,7 @@ var behaviours = []behaviour{
 	{name: "an empty answer", noScript: oneCommand, vendor: says(Heard{}, Stopping("stop"))},
 	{name: "two calls with one id", noScript: oneCommand,
 		vendor: says(Heard{Calls: []string{`bash {"command":"x"}`, `bash {"command":"y"}`}},
-			CallingAs("same", 0, "bash", `{"command":"x"}`), CallingAs("same", 1, "bash", `{"command":"y"}`), Stopping("tools"))},
+			callingAs("same", 0, "bash", `{"command":"x"}`), callingAs("same", 1, "bash", `{"command":"y"}`), Stopping("tools"))},
 
 	{name: "comments keep a connection alive", noScript: noConnection,
 		vendor: says(Heard{Texts: []string{"a", "b"}},

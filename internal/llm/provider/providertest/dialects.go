@@ -93,8 +93,8 @@ func Calling(number int, name, arguments string) Piece {
 	return Piece{Call: &CallSaid{Number: number, Name: name, Arguments: arguments}}
 }
 
-// CallingAs is the first piece of a call with an id of its own choice.
-func CallingAs(id string, number int, name, arguments string) Piece {
+// callingAs is the first piece of a call with an id of its own choice.
+func callingAs(id string, number int, name, arguments string) Piece {
 	return Piece{Call: &CallSaid{ID: id, Number: number, Name: name, Arguments: arguments}}
 }
 
