@@ -127,6 +127,26 @@ test("a further prompt takes files that are dropped and pasted, and forgets them
     assert.deepEqual(seen, [hash(two)]);
   }));
 
+test("a file that is attached while a prompt is sent stays for the next one", () =>
+  visit(browser, server, async (v) => {
+    const { id } = await server.create({ prompt: `Begin ${looking([])}`, keepOpen: true });
+    const page = await v.open(`/executions/${id}`);
+    await status(page, "idle");
+    const files = page.locator('input[type="file"]');
+    await files.setInputFiles([{ name: "first.csv", mimeType: "text/csv", buffer: Buffer.from("a,b\n") }]);
+    await reads(attached(page), /first\.csv.*sent/);
+    let goOn;
+    const held = new Promise((resolve) => (goOn = resolve));
+    await page.route("**/prompts", (route) => held.then(() => route.continue()));
+    await Promise.all([page.waitForRequest("**/prompts"), page.getByRole("button", { name: "Send" }).click()]);
+    await files.setInputFiles([{ name: "second.csv", mimeType: "text/csv", buffer: Buffer.from("c,d\n") }]);
+    await reads(attached(page).nth(1), /second\.csv.*sent/);
+    goOn();
+    await page.getByRole("button", { name: "Save first.csv" }).waitFor();
+    await until(page, () => document.querySelectorAll(".attachments li").length === 1);
+    await reads(attached(page), /second\.csv/);
+  }));
+
 test("what is not taken says why, and nothing is sent with it", () =>
   visit(browser, server, async (v) => {
     v.expect(/status of 4(15|22)/);

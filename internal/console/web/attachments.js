@@ -61,6 +61,11 @@ export class Attachments {
     for (const file of files ?? []) this.#show({ ...file });
   }
 
+  /** Removes the files that went with a prompt. What was attached while it was sent is for the next one. */
+  forget(sent) {
+    for (const file of this.#files.filter(({ fileId }) => sent.some((one) => one.fileId === fileId))) this.#remove(file);
+  }
+
   add(files) {
     this.complain([]);
     for (const file of files) this.#send(file);

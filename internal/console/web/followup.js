@@ -91,7 +91,7 @@ export class FollowUp {
     this.#sent = undefined;
     this.#options.error("");
     for (const { control } of this.#lists) control.value = "";
-    this.#files.value = [];
+    this.#files.forget(files);
     if (this.#text.control.value === text) this.#text.control.value = "";
   }
 
