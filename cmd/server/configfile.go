@@ -83,7 +83,7 @@ type model struct {
 	RequestSettings *[]string     `yaml:"requestSettings"` // that requests may set; without it all
 	MaxEffort       domain.Effort `yaml:"maxEffort"`       // of requests
 
-	ExtraBody    map[string]any    `yaml:"extraBody"` // what a gateway wants beside
+	ExtraBody    map[string]any    `yaml:"extraBody"` // more fields of the body, for gateways
 	ExtraHeaders map[string]string `yaml:"extraHeaders"`
 
 	InputCostPer1m      *float64 `yaml:"inputCostPer1m"`

@@ -83,13 +83,14 @@ func (c Config) makeConfigFile() error {
 	return publish(file.Name(), path)
 }
 
-// publish gives a whole file its name, unless a file has it. A server that starts at the same moment must not read half of the file.
+// publish gives a whole file its name, unless another file has that name. A server that starts at the same moment must not read half of the file.
+// A file system without hard links has only the rename, which replaces a file that was written since the check.
 func publish(from, to string) error {
 	err := os.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
-	return os.Rename(from, to) // a file system without hard links
+	return os.Rename(from, to)
 }
 
 // readConfigFile reads the configuration file. A default file that is missing stands for the demo model; a named one must exist.

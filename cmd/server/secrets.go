@@ -103,8 +103,8 @@ func (f configFile) modelKeys() (values []string) {
 	return values
 }
 
-// modelExtras are the values of extraHeaders and extraBody whose names suggest a secret. Others are words of everyday texts, such as the name of a
-// team: to mask them would change what models are sent.
+// modelExtras are the values of extraHeaders and extraBody whose names suggest a secret. The other values are everyday words, such as the name of
+// a team. If they were masked, models would get changed texts.
 func (f configFile) modelExtras() (values []string) {
 	for _, m := range f.Models.Models {
 		for name, value := range m.ExtraHeaders {

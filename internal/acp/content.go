@@ -18,7 +18,7 @@ type content struct {
 	host   domain.Host
 	takes  settings.Takes
 	folder string // that the paths of files are relative to
-	json   []byte // the parameters of session/prompt, so far
+	json   []byte // the parameters of session/prompt, as far as they are written
 }
 
 // newContent begins the parameters of a prompt, with room for its parts.
@@ -94,7 +94,7 @@ func (c *content) end(value json.RawMessage, text string) {
 	c.json = append(append(c.json, value...), text...)
 }
 
-// blockBytes is room for what stands around the content of a block.
+// blockBytes is room for the JSON around the content of a block.
 const blockBytes = 500
 
 // room is about how many bytes the blocks of the parts have.

@@ -41,7 +41,7 @@ const protocolErrorsShown = 20
 
 // ProtocolError implements [wire.Handler].
 func (a *agent) ProtocolError(d wire.ProtocolError) {
-	if d.Count > protocolErrorsShown || d.Method == "session/update" && a.translator.replaying() { // such as an old prompt with a large picture
+	if d.Count > protocolErrorsShown || d.Method == "session/update" && a.translator.replaying() { // an old prompt with a large picture is too long for a line
 		return
 	}
 	a.translator.passOn("disturbance", domain.Encode(map[string]any{

@@ -20,8 +20,8 @@ type pictures struct {
 // callPictures bounds the pictures of one call.
 const callPictures = domain.MaxPromptPictures
 
-// take stores the pictures in the content of a report, and puts their ids in the place of their bytes: the log has each report, and the files have the bytes once. It
-// returns whether it has changed the report. Of a picture that is not stored the report says why.
+// take stores the pictures in the content of a report, and puts their ids in the place of their bytes: the log has each report, and the files have the
+// bytes once. It reports whether it has changed the report. If a picture cannot be stored, the report says why.
 func (p *pictures) take(ctx context.Context, host domain.Host, update wire.Object) (changed bool) {
 	if !update.Has("content") {
 		return false
@@ -82,7 +82,7 @@ func (p *pictures) save(ctx context.Context, host domain.Host, picture wire.Obje
 	return part, nil
 }
 
-// withoutEcho is what the user has said, as the agent repeats it, without the bytes of its pictures and files: they were sent to it.
+// withoutEcho returns the agent's repetition of a prompt without the bytes of its pictures and files: the agent got them from us.
 func withoutEcho(update wire.Object, raw json.RawMessage) json.RawMessage {
 	content := update.Object("content")
 	resource := content.Object("resource")

@@ -67,8 +67,8 @@ func (a *agent) earlier(prompt domain.Prompt) []domain.PromptPart {
 	return append([]domain.PromptPart{{Type: domain.PartText, Text: text.String()}}, files...)
 }
 
-// keepFiles returns the files of a history that the agent is sent, and has the history say of the others that they were left out. The newest go first where there are too
-// many beside those of the prompt.
+// keepFiles returns the files of a history that the agent is sent. In the history, a note takes the place of each of the others. If there are too many
+// beside those of the prompt, the newest are sent.
 func (a *agent) keepFiles(history []domain.Message, asked []domain.PromptPart) (files []domain.PromptPart) {
 	takes, size := a.takes(), domain.PartsSize(asked)
 	for i := range slices.Backward(history) {
@@ -120,7 +120,7 @@ func writeMessage(text *strings.Builder, message domain.Message) {
 	}
 }
 
-// whatWasSaid is the text of a message with its files mentioned. A result has them beside its text, a prompt has them among its texts.
+// whatWasSaid returns the text of a message, with a mention of each file. A tool result has its files beside its text; a prompt has them among its texts.
 func whatWasSaid(message domain.Message) string {
 	if message.Role != domain.RoleTool || message.Parts == nil {
 		return domain.Mentioned(message.Text, message.Parts)

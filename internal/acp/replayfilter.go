@@ -22,7 +22,7 @@ func (t *translator) beginReplay(session string, r *replay) {
 	t.filter.phase, t.filter.session, t.filter.heard = phaseReplaying, session, time.Now()
 }
 
-// replaying reports whether what comes has been told before.
+// replaying reports whether the agent repeats updates that the log has already.
 func (t *translator) replaying() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

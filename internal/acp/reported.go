@@ -43,14 +43,14 @@ func outputOf(update wire.Object) (text string, told bool) {
 	return plainText(update["rawOutput"]), true
 }
 
-// contentText is the text in a list of content, which mentions pictures. Diffs and terminals are for who reads the report.
+// contentText is the text in a list of content, with a mention of each picture. Diffs and terminals stand in the report alone.
 func contentText(update wire.Object) string {
 	var texts []string
 	for _, entry := range update.Objects("content") {
 		switch content := entry.Object("content"); {
 		case content.Text("text") != "":
 			texts = append(texts, content.Text("text"))
-		case content.Text("type") == "image": // or else its bytes would be shown, where the tool's own output has them
+		case content.Text("type") == "image": // without a text here, the raw output would be shown, which may have the bytes
 			texts = append(texts, mention(content.Text("leftOut")))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // RunbookModel is the operator's choice for the executions of a runbook, or of several.
 type RunbookModel struct {
-	Runbook   string // an id; with * at its end all ids that begin like that
+	Runbook   string // an id; with * at its end, all ids with that prefix
 	Model     string
 	Fallbacks []string // of requests that name none
 }
@@ -35,7 +35,7 @@ func (a *Admission) chooseModel(request *domain.Request) domain.ModelFrom {
 	}
 }
 
-// modelOf finds the entry of a runbook: that of its id, else the one with the longest beginning.
+// modelOf finds the entry of a runbook: the one with its whole id, or else the one with the longest prefix of it.
 func (d Settings) modelOf(runbook string) (best RunbookModel, found bool) {
 	if runbook == "" {
 		return best, false

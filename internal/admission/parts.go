@@ -13,11 +13,11 @@ import (
 
 // Files finds the files of prompts, and reads those that are named by a path.
 type Files interface {
-	// Resolve returns the parts with what is known of their files. What is wrong with a part is domain.CodeInvalid with its pointer.
+	// Resolve returns the parts with the ids and descriptions of their files. A wrong part is domain.CodeInvalid with its pointer.
 	Resolve(ctx context.Context, whose files.For, parts []domain.PromptPart) ([]domain.PromptPart, error)
 }
 
-// checkParts returns what is wrong with the form of a prompt in parts.
+// checkParts returns the mistakes in the form of a prompt in parts.
 func checkParts(prompt api.PromptInput) []domain.Detail {
 	if prompt.Parts == nil {
 		return nil
@@ -28,7 +28,7 @@ func checkParts(prompt api.PromptInput) []domain.Detail {
 	return tooLong(promptText(prompt))
 }
 
-// tooLong is what is wrong with texts that are too long together.
+// tooLong returns a mistake if the texts are too long together.
 func tooLong(prompt string) []domain.Detail {
 	if utf8.RuneCountInString(prompt) <= maxPrompt {
 		return nil
@@ -61,7 +61,7 @@ func (a *Admission) resolveParts(ctx context.Context, by keys.Principal, request
 	return err
 }
 
-// partsOf finds the files of a prompt, and refuses those that its agent or its models do not take, by what was found in the bytes.
+// partsOf finds the files of a prompt, and refuses those that its agent or its models do not take. The kind of a file is known only then, from its bytes.
 func (a *Admission) partsOf(ctx context.Context, whose files.For, parts []domain.PromptPart) ([]domain.PromptPart, error) {
 	resolved, err := a.config.Files.Resolve(ctx, whose, parts)
 	if err != nil {

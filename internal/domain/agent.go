@@ -288,7 +288,7 @@ type Message struct {
 	// State is what the model that made this answer wants back of it beside text and calls: signatures, encrypted reasoning, ids. Only its provider
 	// can read it; see [AnswerState].
 	State      json.RawMessage
-	RefusedBy  []string   // models by their names in the registry: their provider has refused what was theirs of the states up to here
+	RefusedBy  []string   // models by their names in the registry: their provider has refused the states of their own answers up to here
 	ToolCalls  []ToolCall // of the assistant
 	ToolCallID string     // of a tool result
 
@@ -297,7 +297,7 @@ type Message struct {
 
 // TokenCount is how many tokens a conversation had for the model that answered, as its provider counted: what it read, and what it wrote.
 type TokenCount struct {
-	Model       string // its name in the registry; what another one would count is not known
+	Model       string // its name in the registry; another model counts differently
 	Tokens      int64
 	Compactions int // so many of [Prompt].Compacted were in it
 }

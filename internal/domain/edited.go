@@ -8,7 +8,7 @@ import (
 )
 
 // A person may approve a call with other arguments than its model wrote. The model's own call stays in the conversation as the model made it: some
-// refuse a conversation in which it differs, and all would be told that they wrote what they did not. The result says what ran instead.
+// vendors refuse a changed one, and every model would believe that it wrote those arguments itself. The result says which arguments ran instead.
 
 const (
 	editMark     = " changed the arguments of this call. What ran instead: "

@@ -78,8 +78,8 @@ func IsText(mediaType string) bool {
 	return false
 }
 
-// MediaTypeOf finds out what the content of a file is, by its first bytes: neither what a client says nor the name decides whether it is a picture, since
-// what is shown as a picture must be one. The name only tells kinds of text apart. Anything but [MediaTypes] is [CodeUnsupportedMedia].
+// MediaTypeOf finds the media type of a file by its first bytes. Neither the client nor the name decides whether a file is a picture, because a browser
+// shows it as one. The name only tells kinds of text apart. Anything but [MediaTypes] is [CodeUnsupportedMedia].
 func MediaTypeOf(name string, content []byte) (string, error) {
 	if found := signature(content); found != "" {
 		return found, nil
@@ -143,7 +143,7 @@ func isSVG(content []byte) bool {
 	return prolog && bytes.Contains(head, []byte("<svg"))
 }
 
-// FileName is the last part of a name that a client gives a file, without what would deceive or break a header; at most [MaxFileName] bytes.
+// FileName is the last part of a name that a client gives a file, without characters that deceive a reader or break a header; at most [MaxFileName] bytes.
 func FileName(name string) string {
 	name = strings.ToValidUTF8(name, "")
 	name = name[strings.LastIndexAny(name, `/\`)+1:]

@@ -25,8 +25,8 @@ const (
 
 // PromptPart is one piece of what is said to a model: a text, or a file of the execution.
 //
-// In a request, a file is named by its id, or by a path in the working directory; with the acceptance, its bytes are read and it has an id. Name, MediaType and Size
-// are filled in then.
+// In a request, a file is named by its id, or by a path in the working directory. When the request is accepted, the bytes are read, the file gets an id,
+// and Name, MediaType and Size are filled in.
 type PromptPart struct {
 	Type      PartType `json:"type"`
 	Text      string   `json:"text,omitempty"`
@@ -61,7 +61,7 @@ func (p PromptPart) LeftOut(why string) PromptPart {
 // NoRoom is why an older file of a conversation is left out.
 const NoRoom = "the newer files leave no room for it"
 
-// Stored is the part with what is stored of its file. It fails with [CodeInvalid] at pointer if the file is not of the part's type.
+// Stored is the part with the description of its stored file. It fails with [CodeInvalid] at pointer if the file is not of the part's type.
 func (p PromptPart) Stored(pointer string, file File) (PromptPart, error) {
 	if picture := IsPicture(file.MediaType); picture != (p.Type == PartImage) {
 		right := PartFile
@@ -74,7 +74,7 @@ func (p PromptPart) Stored(pointer string, file File) (PromptPart, error) {
 	return p, nil
 }
 
-// PartsText is the text of parts, for all who know only texts: the text parts, with a blank line between them.
+// PartsText joins the text parts, with a blank line between them, for clients that know only texts.
 func PartsText(parts []PromptPart) string {
 	var texts []string
 	for _, part := range parts {
@@ -85,7 +85,7 @@ func PartsText(parts []PromptPart) string {
 	return strings.Join(texts, "\n\n")
 }
 
-// Mentioned is what was said for a reader of text alone: files are mentioned, and do not go along.
+// Mentioned is a message for a reader of text alone: each file is only mentioned.
 func Mentioned(text string, parts []PromptPart) string {
 	if parts == nil {
 		return text

@@ -96,7 +96,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 	}
 }
 
-// refusal is what a model has refused: the states of so many answers.
+// refusal says that a model has refused the states of so many answers.
 type refusal struct {
 	model   string
 	answers int

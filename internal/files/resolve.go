@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// readWithin is how long all paths of a prompt may take, whatever their folder is. It is looked at with each path.
+	// readWithin is how long all paths of a prompt may take together, wherever they are. It is checked at each path.
 	readWithin = 30 * time.Second
 	// readingAtOnce is how many requests read paths at once. Each may have a process.
 	readingAtOnce = 8
@@ -27,9 +27,9 @@ type For struct {
 	Pointer   string // of the parts in the body
 }
 
-// Resolve returns the parts as they are kept: each file has an id and is known. What is wrong with a part is domain.CodeInvalid at its pointer: there is no such file, it
-// is not of its part's type, the policy would ask about reading the path or refuse it, or it is outside of what the execution sees. If too many requests read paths,
-// it is domain.CodeOverloaded.
+// Resolve returns the parts as they are kept: each file has an id and is known. A part is domain.CodeInvalid, at its pointer, if there is no such file, if
+// the file is not of the part's type, if the policy would ask about reading the path or refuse it, or if the path is outside of the execution's folders.
+// If too many requests read paths, it is domain.CodeOverloaded.
 func (s *Service) Resolve(ctx context.Context, whose For, parts []domain.PromptPart) ([]domain.PromptPart, error) {
 	reader := &reader{service: s, whose: whose}
 	defer reader.close()
@@ -106,7 +106,8 @@ func (r *reader) enter(ctx context.Context) error {
 	}
 }
 
-// mayRead asks the policy as if the execution's own agent called the tool read. Nobody can be asked before there is an execution, so what is not allowed is refused.
+// mayRead asks the policy as if the execution's own agent called the tool read. Nobody can be asked before there is an execution, so a path that the policy
+// would ask about is refused.
 func (s *Service) mayRead(ctx context.Context, whose For, at, name string) error {
 	asked := whose.Request
 	asked.Source, asked.Tools, asked.ClientTools = domain.Source{Type: domain.SourceInternal}, domain.ToolSettings{}, nil

@@ -9,10 +9,11 @@ import (
 )
 
 const (
-	// roomForAll bounds the bytes of files that are in memory at once, and roomForOne those of one tenant: somebody who sends slowly must not keep the others out.
+	// roomForAll bounds the bytes of files that are in memory at once, and roomForOne those of one tenant: a tenant that sends slowly must not keep the
+	// others out.
 	roomForAll = 8 * domain.MaxFileSize
 	roomForOne = 4 * domain.MaxFileSize
-	// waitForRoom is how long somebody waits for room.
+	// waitForRoom is how long a caller waits for room.
 	waitForRoom = 10 * time.Second
 )
 
@@ -43,7 +44,7 @@ func (r *room) take(ctx context.Context, tenant domain.TenantID, bytes int64) (g
 	}
 }
 
-// tryTake takes the bytes and returns nil, or returns what closes when it may try again.
+// tryTake takes the bytes and returns nil, or returns a channel that closes when the caller may try again.
 func (r *room) tryTake(tenant domain.TenantID, bytes int64) <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()

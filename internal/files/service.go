@@ -10,8 +10,8 @@ import (
 	"signoff/internal/store"
 )
 
-// maxUnused bounds the bytes of a tenant's uploads that no execution uses. They are gone in a day; until then, a client that repeats an upload in a loop must
-// not fill the disk.
+// maxUnused bounds the bytes of a tenant's uploads that no execution uses. They are removed after a day; until then, a client that repeats an upload in a
+// loop must not fill the disk.
 const maxUnused = 1_000_000_000
 
 // Store keeps files. A file of another tenant is domain.CodeNotFound.
@@ -56,7 +56,8 @@ func NewService(s Store, policy Policy, workspace Workspace, masker Masker) *Ser
 	return &Service{store: s, policy: policy, workspace: workspace, masker: masker, reading: make(chan struct{}, readingAtOnce)}
 }
 
-// Upload stores what a client sends. Size is what it says that it sends; negative: it does not say. A file that no execution uses is removed after a while.
+// Upload stores the file that a client sends. Size is the length that the client announces; negative: it announces none. A file that no execution uses is
+// removed after a while.
 //
 // Errors: CodePayloadTooLarge, CodeUnsupportedMedia (it is none of the kinds that are taken), CodeMalformed (it is empty), CodeTooMany (too many are unused),
 // CodeOverloaded, and those of body.

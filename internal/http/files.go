@@ -27,7 +27,7 @@ type uploadFile struct {
 	Body *contract.Raw
 }
 
-// uploadFile stores a file for a prompt. It takes no idempotency key: a second upload of the same bytes stores nothing but a name, and is removed unused.
+// uploadFile stores a file for a prompt. It takes no idempotency key: a second upload of the same bytes stores only a name, which is removed if it is not used.
 func (s *Server) uploadFile(ctx context.Context, request uploadFile) (responder, error) {
 	file, err := s.files.Upload(ctx, principalOf(ctx).Tenant, request.Name, request.Body.Size, request.Body)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Server) getExecutionFile(ctx context.Context, request executionFile) (r
 	return fileResponse{content, infoOf(ctx).headOnly}, nil
 }
 
-// fileResponse is a file for browsers. Whatever is in it, it runs no script from our origin: only pictures are shown there, the type is not guessed, and the policy
-// forbids everything to what is shown after all.
+// fileResponse is a file for browsers. Whatever is in it, it runs no script from our origin: only pictures are shown there, the browser does not guess the
+// type, and the policy forbids everything in a file that it shows all the same.
 type fileResponse struct {
 	content  files.Content
 	headOnly bool
@@ -83,7 +83,7 @@ func (f fileResponse) respond(w http.ResponseWriter) error {
 	return writeSlowly(w, f.content.Bytes)
 }
 
-// pieceBytes is what a client must take within the deadline of one write.
+// pieceBytes is how many bytes a client must take within the deadline of one write.
 const pieceBytes = 256 << 10
 
 // writeSlowly writes piece by piece, each with a deadline of its own: a phone takes longer for 20 MB than the server waits for a whole response.

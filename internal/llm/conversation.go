@@ -33,7 +33,7 @@ type conversation struct {
 	fixed     int64            // tokens of what stands before it: the system prompt and the tools
 
 	asked     string                    // the model, whose counts of tokens hold
-	compacted []domain.ContextCompacted // what was cut so far; the maps below follow from it
+	compacted []domain.ContextCompacted // all compactions so far; the maps below are derived from them
 	shortened map[string]shortened      // by the ids of the calls whose results the model gets as a line
 	trimmed   map[string]int            // and of those whose results it gets without their middle, and how many bytes of them
 
@@ -46,7 +46,8 @@ type shortened struct {
 	saved int64 // tokens
 }
 
-// begin takes what a turn begins with. What was cut before stays cut, whoever did it: each time the provider's cache of the prompt is lost.
+// begin takes the history at the beginning of a turn. A result that was cut before stays cut, also by another process: each change of the conversation
+// costs the provider's cache of it.
 func (c *conversation) begin(prompt domain.Prompt) {
 	c.history = prompt.History
 	for len(c.compacted) < len(prompt.Compacted) {
@@ -54,7 +55,7 @@ func (c *conversation) begin(prompt domain.Prompt) {
 	}
 }
 
-// repeat cuts what was cut by another process.
+// repeat makes the cuts of another process again.
 func (c *conversation) repeat(done domain.ContextCompacted) {
 	c.compacted = append(c.compacted, done)
 	view := c.view()

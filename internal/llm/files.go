@@ -9,8 +9,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// CheckParts refuses the pictures and files of a prompt that one of the source's models does not take: left out, the model would be asked about what it does not
-// see. Text files go to every model, as text.
+// CheckParts refuses the pictures and files of a prompt that one of the source's models does not take: without them, the model would be asked about a file
+// that it does not see. Text files go to every model, as text.
 func (r *Registry) CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error {
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
 		found, known := r.candidates[name]
@@ -89,9 +89,9 @@ func (c *candidate) tooLarge(part domain.PromptPart) bool {
 // beyond what vendors take, 32 MB (https://platform.claude.com/docs/en/api/overview#request-size-limits) to 50 MB. The files of the newest prompt fit.
 const maxRequestFiles = domain.MaxPromptBytes
 
-// withFiles is the conversation for one model, and the bytes of its files. In the place of a file that the model is not sent stands a text that says so: a
-// prompt with it was refused, so it comes from a tool, or from a conversation with another model. The newest files go first where there are too many. A picture that
-// the vendor refuses for its size goes with its prompt alone, which gets the refusal.
+// withFiles returns the conversation for one model, and the bytes of its files. A text takes the place of a file that the model is not sent. Such a file
+// comes from a tool or from a conversation with another model, since a prompt with it would have been refused. If there are too many files, the newest
+// are sent. A picture that the vendor refuses for its size is sent with its own prompt alone, which gets the refusal.
 func withFiles(ctx context.Context, host domain.Host, view []domain.Message, asked *candidate) ([]domain.Message, map[domain.FileID][]byte, error) {
 	view = slices.Clone(view)
 	files, size := map[domain.FileID][]byte{}, int64(0)

@@ -8,10 +8,10 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// A vendor that can holds the answer to the outputSchema of the request, as far as the schema can be said to it. The session checks the
-// answer all the same, and asks for it again; that is all that there is with the other vendors.
+// Some vendors hold the answer to the outputSchema of the request, if the schema can be written in their form. The session checks the answer all the
+// same, and asks again if it does not fit; with the other vendors that check is all.
 
-// schema is what the model whose turn it is holds its answers to; nil where that cannot be.
+// schema is the schema for the answer of the model that is asked next; nil if the model cannot hold its answers to it.
 func (t *turn) schema() json.RawMessage {
 	document, asked := t.agent.execution.Request.OutputSchema, t.agent.models.asked()
 	if len(document) == 0 || t.agent.schemaless[asked.model.Name] || asked.provider.Schema == nil {
@@ -24,8 +24,8 @@ func (t *turn) schema() json.RawMessage {
 	return rules.Strict(document)
 }
 
-// refuseSchema tells whether a request that the vendor calls wrong may do better without the schema that was in it, and sees to it that it
-// is not sent again: an older model may not know it, or the vendor may have a bound that we do not.
+// refuseSchema reports whether a request that the vendor calls wrong may do better without its schema. If so, the schema is not sent again: an older
+// model may not take schemas, or the vendor may have a bound that we do not know.
 func (t *turn) refuseSchema(ctx context.Context, err error) (again bool) {
 	asked := t.agent.models.asked()
 	var failed *provider.Error

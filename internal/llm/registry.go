@@ -55,7 +55,7 @@ func (r *Registry) Names() []string { return slices.Sorted(maps.Keys(r.candidate
 // the default.
 func (r *Registry) Default() string { return r.config.Default }
 
-// Has tells whether name is a model.
+// Has reports whether name is a model.
 func (r *Registry) Has(name string) bool {
 	_, known := r.candidates[name]
 	return known

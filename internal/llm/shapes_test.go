@@ -194,7 +194,7 @@ func (c *comparison) of(path string, shape, sent any) (differences []string) {
 
 var named = regexp.MustCompile(`^<[a-z][a-z 0-9.]*>$`)
 
-// text tells whether a value is what the shape has at its place.
+// text reports whether a value is what the shape has at its place.
 func (c *comparison) text(want string, sent any) bool {
 	got, isText := sent.(string)
 	switch number, isNumber := sent.(float64); {

@@ -39,9 +39,9 @@ func (t *turn) stateOf(said *message, answer provider.Answer, calls []pendingCal
 	}}
 }
 
-// withoutState takes an attempt, and makes another one without state where the vendor has called the request wrong, there was some in it, and nothing says
-// that the reason is another one. A signature may have lapsed, or a gateway may have got another model behind it. If the vendor refuses that as well, the state is not the reason: it
-// goes with the next request again.
+// withoutState makes another attempt without state if the vendor has called the request wrong, the request had state, and nothing says that something else
+// is the reason. A signature may have lapsed, or a gateway may have got another model behind it. If the vendor refuses the second attempt as well, the
+// state is not the reason: it goes with the next request again.
 func (t *turn) withoutState(ctx context.Context, got provider.Answer, said *message, err error) (provider.Answer, *message, error) {
 	var failed *provider.Error
 	if !errors.As(err, &failed) || !failed.RefusedState() {

@@ -28,7 +28,7 @@ const (
 	worthPart        = 8       // and what is summarized is at least one part in so many
 )
 
-// summarize has the model write a summary of what is older than the newest messages. It tells whether there is one: there may be nothing
+// summarize has the model write a summary of what is older than the newest messages. It reports whether there is one: there may be nothing
 // to summarize, or the model fails at it, which the log says; then the turn asks for none again.
 func (t *turn) summarize(ctx context.Context, reason string, limit int64) (done bool, _ error) {
 	asked := t.agent.models.asked()

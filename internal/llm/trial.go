@@ -15,8 +15,8 @@ import (
 	"signoff/internal/tools"
 )
 
-// A trial is a small turn of the agent itself: the model is to call a tool without any effect, and is sent the result. Many models answer, and
-// fail only at the request behind the first call, in which their vendor wants something back of their answer.
+// A trial is a small turn of the agent itself: the model is asked to call a tool without any effect, and is sent the result. Many models answer, and
+// fail only at the request behind the first call, with which their vendor wants the state of that answer back.
 
 // Bounds of a trial.
 const (
@@ -28,11 +28,11 @@ const (
 
 const trialPrompt = `This is a test of your tools. Call the tool think once, with the thought "ready". When you have its result, answer with the word "done".`
 
-// Trial is how a model did.
+// Trial is the result of a trial; the error of [Registry.Try] says whether the model has passed.
 type Trial struct {
 	Took    time.Duration
 	Tokens  *int64 // nil: the provider does not report them
-	Dropped bool   // the provider has refused what its own model wants back, and took the conversation without it
+	Dropped bool   // the provider has refused the state of its own model's answer, and taken the conversation without it
 }
 
 // Try asks a model. The error says in words what the model, or its provider, cannot do.
@@ -65,7 +65,7 @@ var (
 	errTrialBytes = errors.New("llm: the model says too much in a trial")
 )
 
-// trialHost is the host of a trial. Whatever is not here, an agent with no tool but think does not ask for.
+// trialHost is the host of a trial. An agent whose only tool is think calls no other method of its host.
 type trialHost struct {
 	domain.Host
 

@@ -85,8 +85,8 @@ func (change *changeSet) emit(payload domain.Payload) {
 	}
 }
 
-// keep adds the state of an answer. One with a secret in it, which the agent has not known, is not kept: it must not be written as it is, and its
-// provider refuses it if it is changed.
+// keep adds the state of an answer. A state with a secret that the agent did not know is dropped: it must not be stored as it is, and its provider refuses
+// it if it is changed.
 func (change *changeSet) keep(state domain.AnswerState) {
 	if masker := change.recorder.engine.masker; bytes.Equal(masker.JSON(state.State), state.State) {
 		change.states = append(change.states, state)

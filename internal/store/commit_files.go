@@ -27,7 +27,8 @@ func (c *Change) namedFiles() []domain.FileID {
 }
 
 // useFiles binds the files of prompts to their executions. One that is gone, or another tenant's, refuses the change: it was removed between the
-// acceptance and here. A server of an older version does not take the execution up any more: it would ask the model without them. The lock is against [Store.RemoveUploads], which would not see this use yet.
+// acceptance and here. A server of an older version does not take the execution up any more: it would ask the model without the files. The lock is against
+// [Store.RemoveUploads], which would not see this use yet.
 func (b *batch) useFiles() error {
 	var rows []row
 	for i, c := range b.live {

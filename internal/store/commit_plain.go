@@ -12,8 +12,8 @@ import (
 // Nearly all commits are plain: they append an agent's text to the log. By the steps of a batch such a commit takes five round trips to the server,
 // each slower than the work that it asks for. Where a with clause may write, the whole commit is one statement, and a statement is a transaction.
 
-// Plain reports whether the change is its driver's, and only writes events that no webhook sends and states of answers, and updates an execution that neither becomes idle
-// nor ends. So only its head can refuse it. A new field of Change is not plain until it is listed here.
+// Plain reports whether the change is its driver's, only writes states of answers and events that no webhook sends, and updates an execution that
+// neither becomes idle nor ends. So only its head can refuse it. A new field of Change is not plain until it is listed here.
 func (c *Change) Plain() bool {
 	if c.Epoch <= 0 || c.Update != nil && rests(c.Update.Status) {
 		return false

@@ -48,8 +48,8 @@ type NewFile struct {
 	Room   int64              // how many bytes the files of the execution may have, or the tenant's uploads without a use, with this one
 }
 
-// SaveFile stores a file. Bytes that the tenant has already are not stored again. If there is no room for it, it is domain.CodeTooMany, or for that of an execution
-// domain.CodeLimitReached.
+// SaveFile stores a file. Bytes that the tenant has already are not stored again. If there is no room for an upload, it is domain.CodeTooMany; for a file of
+// an execution, domain.CodeLimitReached.
 func (s *Store) SaveFile(ctx context.Context, tenant domain.TenantID, file NewFile) (saved domain.File, err error) {
 	content, hash, usedBy := file.Content, sha256.Sum256(file.Content), file.UsedBy
 	err = s.transact(ctx, "store a file", func(tx *sql.Tx) error {
@@ -93,8 +93,8 @@ func (s *Store) roomForFile(ctx context.Context, tx *sql.Tx, tenant domain.Tenan
 	return err
 }
 
-// saveContent locks the bytes of the hash against [Store.RemoveUploads], or inserts them. Of two transactions that insert the same at once, the second waits for the first
-// and looks again.
+// saveContent locks the bytes of the hash against [Store.RemoveUploads], or inserts them. Of two transactions that insert the same at once, the second
+// waits for the first and looks again.
 func (s *Store) saveContent(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, hash, content []byte) error {
 	for range 3 {
 		_, err := one(ctx, tx, scanValue[int64], `select 1 from file_contents where tenant_id = $1 and sha256 = $2`+s.dialect.lock, text(string(tenant)), hash)
@@ -138,8 +138,8 @@ func (s *Store) RemoveUploads(ctx context.Context, age time.Duration, limit int)
 	return s.removeUnused(ctx, `f.used = 0 and f.created_us <= now_us() - $2`, limit, age.Microseconds())
 }
 
-// RemoveOrphans removes up to limit files of all tenants whose executions are gone. There are none unless a binary of version 16 has deleted an execution: it
-// knows no files. It looks at all files, so it is not for every minute.
+// RemoveOrphans removes up to limit files of all tenants whose executions are gone. There are none unless a binary of version 16, which knows no files, has
+// deleted an execution. It looks at all files, so it is not for every minute.
 func (s *Store) RemoveOrphans(ctx context.Context, limit int) (removed int, err error) {
 	return s.removeUnused(ctx, `f.used = 1`, limit)
 }
@@ -158,7 +158,7 @@ func (s *Store) removeUnused(ctx context.Context, where string, limit int, args 
 	return removed, err
 }
 
-// filesAtOnce is how many files one call of [Store.Remove] takes from an execution: each may have 20 MB, which the one writer of SQLite has to let go of.
+// filesAtOnce is how many files one call of [Store.Remove] takes from an execution: each may have 20 MB, and the one writer of SQLite waits meanwhile.
 const filesAtOnce = 20
 
 // removeFilesOf takes files from an execution, and removes those that no other one uses. The bytes go with the last one.
@@ -179,8 +179,8 @@ func (s *Store) removeFilesOf(ctx context.Context, tx *sql.Tx, execution domain.
 	return len(files), err
 }
 
-// removeLocked removes those of the files that no execution uses; their rows are locked. The check is a statement behind that of the locks: the snapshot of a
-// statement on Postgres is older than the locks that it waits for, so an execution that has just begun to use a file would be overlooked.
+// removeLocked removes those of the files that no execution uses; their rows are locked. The check is a statement of its own behind that of the locks: on
+// Postgres, the snapshot of a statement is older than the locks that it waits for, so it would overlook an execution that has just begun to use a file.
 func (s *Store) removeLocked(ctx context.Context, tx *sql.Tx, files []unusedFile) (removed int, err error) {
 	for _, file := range files {
 		n, err := affected(tx.ExecContext(ctx, `

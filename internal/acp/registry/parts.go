@@ -7,16 +7,16 @@ import (
 	"signoff/internal/domain"
 )
 
-// CheckParts is [domain.CodeInvalid] for a picture or file of a prompt that the agent has not declared to take. What an agent takes it only says once it is started, so
-// where that is not known it is probed, within ten seconds. One that cannot be started is [domain.CodeAgentUnavailable], and one that takes longer
-// [domain.CodeOverloaded].
+// CheckParts is [domain.CodeInvalid] for a picture or file of a prompt that the agent has not declared to take. An agent declares that only when it is
+// started, so an agent whose declaration is not known is probed, within ten seconds. One that cannot be started is [domain.CodeAgentUnavailable], and
+// one that takes longer [domain.CodeOverloaded].
 func (r *Registry) CheckParts(ctx context.Context, source domain.Source, pointer string, parts []domain.PromptPart) error {
 	agent := r.agents[canonical(source.Command)]
 	if agent == nil || (settings.Takes{}).Check("", "", parts) == nil {
 		return nil // the execution is of a server with another registry; or any agent takes these
 	}
 	last, holds := r.offers[agent.name].last(identify(r.findProgram(agent.Command)))
-	if last.offers != nil && (holds || last.offers.Takes.Check("", "", parts) == nil) { // the same program hardly takes less than before, and would say so
+	if last.offers != nil && (holds || last.offers.Takes.Check("", "", parts) == nil) { // the same program hardly takes less than before; if it does, the turn fails
 		return last.offers.Takes.Check(agent.name, pointer, parts)
 	}
 	found, _ := r.Agent(ctx, agent.name, true)

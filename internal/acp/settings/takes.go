@@ -15,7 +15,7 @@ type Takes struct {
 	Resources bool // blocks of the type resource: the content of a file
 }
 
-// ReadTakes reads what the answer to initialize declares. What it leaves out the agent does not take
+// ReadTakes reads the capabilities that the answer to initialize declares. The agent lacks each one that it does not declare
 // (https://agentclientprotocol.com/protocol/initialization#prompt-capabilities).
 func ReadTakes(hello wire.Object) Takes {
 	declared := hello.Object("agentCapabilities").Object("promptCapabilities")
@@ -46,8 +46,8 @@ func (t Takes) Omits(part domain.PromptPart) string {
 	return "this agent is not sent " + part.MediaType
 }
 
-// Check is [domain.CodeInvalid] for a file of a prompt that the agent is not sent: without it, the agent would be asked about what it does not see. The pointers begin
-// with pointer.
+// Check is [domain.CodeInvalid] for a file of a prompt that the agent is not sent: otherwise the agent would be asked about a file that it does not see.
+// The pointers begin with pointer.
 func (t Takes) Check(agent, pointer string, parts []domain.PromptPart) error {
 	for i, part := range parts {
 		if t.Omits(part) != "" {

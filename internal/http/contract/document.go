@@ -15,7 +15,7 @@ import (
 const (
 	typeJSON = "application/json"
 	typeForm = "application/x-www-form-urlencoded"
-	typeAny  = "*/*" // bytes, which the method reads itself
+	typeAny  = "*/*" // bytes, which the handler reads itself
 )
 
 // Document holds the operations of the contract by "METHOD /pattern", as the document writes it. The code repeats none of it.

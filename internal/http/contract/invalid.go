@@ -46,8 +46,8 @@ func invalid(parameter string, err error) *domain.Error {
 	return domain.InvalidParts(wrongParts...)
 }
 
-// withoutOtherTypes leaves out that a value is not of a type, where it is of another one that the document takes in its place and is wrong as that: who sends a list
-// of parts is not told that it must be a text.
+// withoutOtherTypes drops the mistakes about a value's type where the value has another type that the document allows, and is wrong within it: a client
+// that sends a list of parts is not told that it must be a text.
 func withoutOtherTypes(all []*openapi3.SchemaError) []*openapi3.SchemaError {
 	return slices.DeleteFunc(slices.Clone(all), func(one *openapi3.SchemaError) bool {
 		return one.SchemaField == "type" && slices.ContainsFunc(all, func(other *openapi3.SchemaError) bool {

@@ -13,13 +13,13 @@ import (
 const (
 	// maxRaw bounds a body of bytes.
 	maxRaw = domain.MaxFileSize
-	// rawTimeout bounds the time for a whole body of bytes, from when its method begins to read.
+	// rawTimeout bounds the time for a whole body of bytes, from when its handler begins to read.
 	rawTimeout = 2 * time.Minute
 
 	responseTime = time.Minute // to store the file and answer
 )
 
-// Raw is a body of bytes. The method reads it, so that it can find room in memory first. An error of Read is for the client.
+// Raw is a body of bytes. The handler reads it, so that it can find room in memory first. An error of Read is for the client.
 type Raw struct {
 	Size int64 // as the client says; -1: it does not
 
@@ -72,7 +72,7 @@ func (raw *Raw) begin() {
 	}
 }
 
-// tooLarge reads on for a while, for the sake of [tooLarge].
+// tooLarge reads on for a while, so that the client sees the response, as [tooLarge] does.
 func (raw *Raw) tooLarge() error {
 	drain(raw.r, 3*maxRaw)
 	raw.w.Header().Set("Connection", "close")

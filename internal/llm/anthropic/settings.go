@@ -36,14 +36,14 @@ func settingRules(m provider.Model, beside domain.ModelSettings) provider.Settin
 	return rules
 }
 
-// alwaysThinks tells whether a model cannot be told not to think: Claude Fable, and since 5.5 all but Haiku.
+// alwaysThinks reports whether a model cannot be told not to think: Claude Fable, and since 5.5 all but Haiku.
 // https://platform.claude.com/docs/en/build-with-claude/adaptive-thinking
 func alwaysThinks(model string) bool {
 	model = strings.ToLower(model)
 	return strings.Contains(model, "claude-fable") || sinceClaude(model, 5, 5) && !strings.Contains(model, "claude-haiku")
 }
 
-// willThink tells whether a model is to think in a request with these settings.
+// willThink reports whether a model is to think in a request with these settings.
 func willThink(m provider.Model, s domain.ModelSettings) bool {
 	if decidesItself(m.Model) {
 		return s.Effort != domain.EffortNone && (s.Effort != "" || m.ThinkingTokens > 0)

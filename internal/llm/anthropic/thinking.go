@@ -139,7 +139,7 @@ func decidesItself(model string) bool {
 	return sinceClaude(model, 4, 6)
 }
 
-// sinceClaude tells whether a model is a Claude of this version, or newer. One whose name has no version is the newest.
+// sinceClaude reports whether a model is a Claude of this version, or newer. One whose name has no version is the newest.
 func sinceClaude(model string, major, minor int) bool {
 	version := claudes.FindStringSubmatch(strings.ToLower(model))
 	if version == nil {

@@ -113,5 +113,5 @@ func (r *reader) takeContent(chunk gjson.Result) error {
 		r.content.close(chunk)
 		return err
 	}
-	return nil // such as a reference to a source
+	return nil // another kind of element, such as a reference to a source
 }

@@ -7,7 +7,7 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// ending is what a finish reason means.
+// ending is the meaning of a finish reason.
 type ending int
 
 const (
@@ -47,7 +47,7 @@ func (c *client) finish(r *reader) (provider.Answer, error) {
 		return provider.Answer{}, c.failures.Filtered(filterReasons(reason, detail, r.filter)...)
 	case endedBroken:
 		return provider.Answer{}, provider.Broken(nil, "The provider of model %q broke the answer off.", c.name)
-	case endedMalformed: // the model is asked with chance, and may come out of it
+	case endedMalformed: // answers differ from one request to the next, so a second one may be well-formed
 		return provider.Answer{}, &provider.Error{Retry: true, Once: true, Shown: domain.Errorf(domain.CodeModelFailed,
 			"The answer of model %q was given up: its provider could not read the tool call in it.", c.name)}
 	case endedWell:
@@ -58,7 +58,7 @@ func (c *client) finish(r *reader) (provider.Answer, error) {
 	return got, nil
 }
 
-// filterReasons is why a filter has stopped an answer, as far as the vendor says more than that it did.
+// filterReasons are the reasons for which a filter has stopped an answer, if the vendor gives any.
 func filterReasons(reason, detail string, categories []string) []string {
 	switch detail = strings.TrimSpace(detail); {
 	case detail != "":

@@ -35,7 +35,7 @@ var (
 	silent   = regexp.MustCompile(`2\.5-flash-lite|image|tts|audio|live|embedding`)
 )
 
-// showsThoughts tells whether a model of Gemini is asked for its thoughts.
+// showsThoughts reports whether a model of Gemini is asked for its thoughts.
 func showsThoughts(model string) bool {
 	model = strings.ToLower(model)
 	return thinkers.MatchString(model) && !silent.MatchString(model)

@@ -6,12 +6,12 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// stateRefusals are what the vendors say of the state that goes back to them, and of other things. What they say of state was seen in:
+// stateRefusals are the sentences with which the vendors refuse the state that goes back to them, and other things. Those about state were seen in:
 //   - Gemini: "Function call is missing a thought_signature in functionCall parts", "Corrupted thought signature"
 //   - DeepSeek: "The reasoning_content in the thinking mode must be passed back to the API"
 //   - Kimi: "thinking is enabled but reasoning_content is missing in assistant tool call message"
 //   - Mistral: "Tool call id was … but must be a-z, A-Z, 0-9, with a length of 9", and "extra inputs are not permitted" of a field of state
-//   - OpenRouter hands on what the vendors behind it say: of signatures, thinking and encrypted content
+//   - OpenRouter passes on the sentences of the vendors behind it, about signatures, thinking and encrypted content
 //
 // Codes and sentences of other things are those of https://platform.openai.com/docs/guides/error-codes, which the others copy.
 var stateRefusals = provider.StateRefusals{

@@ -6,7 +6,7 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// tag is what stands before and behind a thought.
+// tag is the pair of tags around a thought.
 type tag struct{ opens, closes string }
 
 // tags are those of most models, and those of Gemini and Gemma at Google's endpoint, where each piece of a thought but the closing tag also

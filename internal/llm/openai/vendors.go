@@ -41,22 +41,22 @@ type vendor struct {
 	replay thoughtReplay
 	// filler stands for the thought of an answer with calls that has none: the vendor refuses the conversation otherwise. nil = it does not.
 	filler *string
-	// signs tells that the first call of each answer needs a signature, else the vendor refuses the conversation.
+	// signs: the first call of each answer needs a signature, else the vendor refuses the conversation.
 	signs bool
-	// shortIDs tells that ids of calls are nine letters and digits, else the vendor refuses the conversation.
+	// shortIDs: the vendor refuses a conversation with an id of a call that is not nine letters and digits.
 	shortIDs bool
-	// wantsContent tells that each answer needs a content, be it the empty text.
+	// wantsContent: each answer needs a content, be it the empty text.
 	wantsContent bool
-	// noUsageOption tells that the vendor refuses stream_options, or has no such field; it reports the usage without being asked.
+	// noUsageOption: the vendor refuses stream_options, or has no such field; it reports the usage without being asked.
 	noUsageOption bool
-	// pdf tells that the vendor takes PDF files in messages, beside pictures.
+	// pdf: the vendor takes PDF files in messages, beside pictures.
 	pdf bool
-	// gemini tells that the server is Gemini's: its thoughts are sent to those alone who ask for them, and not counted in the output.
+	// gemini: the server is Gemini's. It sends thoughts only to a client that asks for them, and does not count them in the output.
 	gemini bool
-	// noGIF tells that the vendor refuses such pictures, and with them each later request of the conversation.
+	// noGIF: the vendor refuses GIF pictures, and with them each later request of the conversation.
 	noGIF bool
-	// resultPictures tells that results of calls hold pictures, and that nothing but an answer may follow them. Elsewhere results are text, and the
-	// user shows the pictures behind them.
+	// resultPictures: results of calls hold pictures, and nothing but an answer may follow them. For other vendors results are text, and a message of
+	// the user behind them has the pictures.
 	resultPictures bool
 	// schemas is when the vendor holds an answer to a schema.
 	schemas schemaSupport

@@ -34,7 +34,7 @@ var ownHeaders = []string{
 
 var headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
-// CheckExtra returns what is wrong with the fields and headers that the entry adds.
+// CheckExtra returns the first mistake in the fields and headers that the entry adds.
 func CheckExtra(m Model) error {
 	for _, name := range slices.Sorted(maps.Keys(m.ExtraBody)) {
 		if slices.Contains(ownFields, plainName(name)) {
@@ -95,7 +95,7 @@ func (m Model) AddFields(body []byte) []byte {
 	return append(body, '}')
 }
 
-// leastHidden is the length from which on an added value is hidden: a shorter one, such as "true", is a word of many messages.
+// leastHidden is the length from which on an added value is hidden: a shorter one, such as "true", stands in many messages.
 const leastHidden = 6
 
 // Hiding returns a masker for what the vendor says of a failure, which also hides the values that the entry adds: a gateway may quote them.

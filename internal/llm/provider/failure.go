@@ -52,7 +52,7 @@ func (f *Error) Mendable() bool {
 	}
 }
 
-// Refused tells whether the vendor calls the request wrong in itself, and for no setting.
+// Refused reports whether the vendor calls the request wrong in itself, and for no setting.
 func (f *Error) Refused() bool {
 	var answered *statusError
 	if f.Setting != "" || f.Shown.Code != domain.CodeModelFailed || !errors.As(f, &answered) {
@@ -61,7 +61,7 @@ func (f *Error) Refused() bool {
 	return answered.status == http.StatusBadRequest || answered.status == http.StatusUnprocessableEntity
 }
 
-// RefusedState tells whether the vendor calls the request wrong, and nothing says that the state of earlier answers is not the reason. Without
+// RefusedState reports whether the vendor calls the request wrong, and nothing says that the state of earlier answers is not the reason. Without
 // it, the request may do better.
 func (f *Error) RefusedState() bool { return f.Refused() && !f.Other }
 
@@ -145,7 +145,7 @@ func NewFailures(model Model, setup Setup, statusOf func(code string) int, state
 // and those that are certainly about something else. A sentence about both, or one that nobody knows, may be about the state.
 type StateRefusals struct{ About, Other *regexp.Regexp }
 
-// other tells whether a refusal is certainly not about state.
+// other reports whether a refusal is certainly not about state.
 func (s StateRefusals) other(code, message string) bool {
 	said := code + " " + message
 	return s.Other != nil && s.Other.MatchString(said) && !s.About.MatchString(said)
@@ -301,7 +301,7 @@ func (e *statusError) outOfCredit(f Failures) *Error {
 var contentFilter = regexp.MustCompile(`(?i)content management policy|content exists risk|considered high risk|requires moderation|` +
 	`flagged as potentially|blocked by content filter`)
 
-// filtered tells whether a content filter has refused the request. Its code is that of OpenAI and Azure, Kimi's type, or Z.ai's number:
+// filtered reports whether a content filter has refused the request. Its code is that of OpenAI and Azure, Kimi's type, or Z.ai's number:
 // https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter, https://platform.moonshot.ai/docs/api/chat#error-codes,
 // https://docs.z.ai/api-reference/api-code. OpenRouter answers 403: https://openrouter.ai/docs/api/reference/errors-and-debugging
 func (e *statusError) filtered() bool {

@@ -33,7 +33,7 @@ func (r Request) encoded(before string, part domain.PromptPart) string {
 	return text.String()
 }
 
-// FileName is what a model is told that a part's file is called.
+// FileName is the name of a part's file for a model: its id, if it has no other name.
 func FileName(part domain.PromptPart) string {
 	if part.Name == "" {
 		return string(part.FileID)

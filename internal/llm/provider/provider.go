@@ -46,12 +46,12 @@ type Provider struct {
 	// of a token of input, for models that have no prices of their own for it. 0 = nobody knows.
 	CacheRead, CacheWrite float64
 
-	// Media are the media types of pictures and files that the model is sent, beside text files, which are text by then. A prompt with another is refused. A nil
-	// function is none.
+	// Media are the media types of pictures and files that the model is sent, beside text files, which are text by then. A prompt with another type is
+	// refused. A nil function is none.
 	Media func(Model) []string
 
-	// MaxPicture is the size of the largest picture, in bytes of the file, that the vendor takes. A larger one in a prompt gets the vendor's refusal; in later requests, and
-	// in the result of a call, it is left out, because it would have each of them refused. 0 = nobody knows.
+	// MaxPicture is the size of the largest picture, in bytes of the file, that the vendor takes. A larger one in a prompt gets the vendor's refusal. Later
+	// requests leave it out, and so do results of calls: the vendor would refuse each of them. 0 = nobody knows.
 	MaxPicture int64
 
 	// Open returns the client of one model. It connects to nothing.

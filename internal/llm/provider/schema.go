@@ -11,7 +11,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// SchemaRules is what a vendor demands of a JSON Schema that it holds a model's answers to.
+// SchemaRules are the demands of a vendor on a JSON Schema that it holds a model's answers to.
 type SchemaRules struct {
 	AllRequired bool // no property may be optional
 	Recursive   bool // a schema may refer to itself
@@ -23,7 +23,7 @@ const (
 	maxSchemaDepth = 10
 )
 
-// Strict returns the schema in the form that vendors take, or nil where it cannot be said so. Objects are closed, and what vendors refuse
+// Strict returns the schema in the form that vendors take, or nil if it cannot be written in that form. Objects are closed, and what vendors refuse
 // to check, such as the length of a text, is left out: whoever asked for the answer checks it against the whole schema. No property is
 // made required: the model would have to invent a value for it.
 func (r SchemaRules) Strict(document json.RawMessage) json.RawMessage {
@@ -46,7 +46,7 @@ type schemaWriter struct {
 	in    string              // the definition that is written; empty = none
 }
 
-// schema writes one, and tells whether it can be said.
+// schema writes a schema, and reports whether it can be written in the vendor's form.
 func (w *schemaWriter) schema(s gjson.Result, depth int) bool {
 	if !s.IsObject() || depth > maxSchemaDepth {
 		return false
@@ -152,7 +152,7 @@ func (w *schemaWriter) list(of gjson.Result, depth int) (fits bool) {
 	return fits
 }
 
-// closed tells whether an object is one that vendors take: with properties that are all there is, and required where that is demanded.
+// closed reports whether vendors take an object: all its properties are named, and required where the vendor demands that.
 func (w *schemaWriter) closed(s gjson.Result) bool {
 	properties, required := map[string]bool{}, map[string]bool{}
 	s.Get("properties").ForEach(func(key, _ gjson.Result) bool { properties[key.Str] = true; return true })
@@ -183,7 +183,7 @@ func (w *schemaWriter) reference(to string) bool {
 	return true
 }
 
-// endless tells whether a definition refers to itself.
+// endless reports whether a definition refers to itself.
 func (w *schemaWriter) endless() bool {
 	open := map[string]bool{} // true while it is looked into
 	var within func(name string) bool

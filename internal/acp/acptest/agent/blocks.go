@@ -31,7 +31,7 @@ type resource struct {
 // capabilities say which blocks a prompt may have beside text.
 var capabilities = map[string]string{"image": "image", "resource": "embeddedContext"}
 
-// may tells whether the agent has declared a capability of prompts.
+// may reports whether the agent has declared a capability of prompts.
 func (a *agent) may(capability string) bool { return slices.Contains(a.takes, capability) }
 
 func (t *turn) blocks() ([]block, error) {

@@ -88,7 +88,7 @@ func (m *Mock) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answering(http.StatusOK, "application/json", m.Dialect.Whole(answer))(request)
 }
 
-// streams tells whether a request asks for a stream.
+// streams reports whether a request asks for a stream.
 func streams(body []byte) bool {
 	var request struct{ Stream bool }
 	return readJSON(body, &request) == "" && request.Stream
@@ -124,7 +124,7 @@ func (m *Mock) callID(answer, call int) string {
 // sign is at the end of each text and command of the model.
 func (m *Mock) sign() string { return " by " + m.Model + "." }
 
-// forgotten tells whether a text or the arguments of a call, which have come back without state, are of an answer of this model that must have
+// forgotten reports whether a text or the arguments of a call, which have come back without state, are of an answer of this model that must have
 // its state.
 func (m *Mock) forgotten(said string) bool { return m.Remembers && strings.Contains(said, m.sign()) }
 

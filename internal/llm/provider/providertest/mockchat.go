@@ -225,7 +225,7 @@ func (r chatRules) thoughtOf(message *chatMessage) *string {
 	return message.Thought
 }
 
-// hasThought tells whether the thought of an answer has come back, where the vendor has any.
+// hasThought reports whether the thought of an answer has come back, where the vendor has any.
 func (r chatRules) hasThought(message *chatMessage, own *MockAnswer) bool {
 	thought := r.thoughtOf(message)
 	return r.thought == "" || thought != nil && *thought == own.Thought
