@@ -311,7 +311,8 @@ func (h *host) SaveFile(ctx context.Context, name string, content []byte) (domai
 		return domain.File{}, domain.Errorf(domain.CodePayloadTooLarge, "A picture has at most %d bytes; this one has %d.", domain.MaxFileSize, len(content))
 	}
 	return h.store.SaveFile(ctx, h.execution.Tenant, store.NewFile{
-		ID: domain.NewFileID(approvals.NewID()), Name: domain.FileName(h.masker.MaskString(name)), MediaType: mediaType, Content: content, UsedBy: h.execution.ID, Room: domain.MaxExecutionFiles,
+		ID: domain.NewFileID(approvals.NewID()), Name: domain.FileName(h.masker.MaskString(name)), MediaType: mediaType, Content: content,
+		UsedBy: h.execution.ID, Epoch: h.epoch, Room: domain.MaxExecutionFiles,
 	})
 }
 

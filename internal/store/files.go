@@ -45,11 +45,12 @@ type NewFile struct {
 	Content         []byte
 
 	UsedBy domain.ExecutionID // it is one of those that the execution uses; empty: an upload, which is removed after a while, see [Store.RemoveUploads]
+	Epoch  int64              // of the claim under which the agent of that execution runs
 	Room   int64              // how many bytes the files of the execution may have, or the tenant's uploads without a use, with this one
 }
 
 // SaveFile stores a file. Bytes that the tenant has already are not stored again. If there is no room for an upload, it is domain.CodeTooMany; for a file of
-// an execution, domain.CodeLimitReached.
+// an execution, domain.CodeLimitReached. If that execution is not driven under the epoch any more, it is domain.CodeStale.
 func (s *Store) SaveFile(ctx context.Context, tenant domain.TenantID, file NewFile) (saved domain.File, err error) {
 	content, hash, usedBy := file.Content, sha256.Sum256(file.Content), file.UsedBy
 	err = s.transact(ctx, "store a file", func(tx *sql.Tx) error {
@@ -66,11 +67,12 @@ func (s *Store) SaveFile(ctx context.Context, tenant domain.TenantID, file NewFi
 		if err != nil || usedBy == "" {
 			return err
 		}
-		_, err = one(ctx, tx, scanValue[string], `
-			insert into execution_files (execution_id, file_id)
-			select h.execution_id, $2 from execution_heads h where h.execution_id = $1 and h.tenant_id = $3 returning file_id`,
-			text(string(usedBy)), text(string(file.ID)), text(string(tenant)))
-		return s.found(err, "execution")
+		// Commits to the execution wait for this lock, so it comes last: the bytes take a while to write.
+		if err := s.lockDriven(ctx, tx, tenant, usedBy, file.Epoch); err != nil {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `insert into execution_files (execution_id, file_id) values ($1, $2)`, text(string(usedBy)), text(string(file.ID)))
+		return err
 	})
 	return saved, err
 }

@@ -38,7 +38,7 @@ func TestOrphans(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		for _, id := range []domain.ExecutionID{"gone", "kept"} {
 			create(t, s, id)
-			if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: domain.FileID(id), UsedBy: id, Content: []byte(id), Room: 100}); err != nil {
+			if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: domain.FileID(id), UsedBy: id, Epoch: 1, Content: []byte(id), Room: 100}); err != nil {
 				t.Fatal(err)
 			}
 		}

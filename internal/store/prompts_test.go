@@ -77,7 +77,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		c.AskClient, c.Generate = []domain.ClientCall{{ToolCallID: "c"}}, &domain.Generation{Number: 1}
 		commit(t, s, c)
 		commit(t, s, store.Change{Execution: "x", Epoch: 1, Generate: &domain.Generation{Number: 2}})
-		if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: "f", UsedBy: "x", Room: 1, Content: []byte("x")}); err != nil {
+		if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: "f", UsedBy: "x", Epoch: 1, Room: 1, Content: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		storeItems(t, s, "x", domain.ItemFold{}, domain.ItemFold{Version: 1, Seq: 2, Items: 3}, itemRows(3)...)

@@ -160,7 +160,7 @@ func filesOfPrompts(w *world) {
 func filesOfResults(w *world) {
 	id := w.create()
 	file := newFile("a")
-	file.UsedBy = id
+	file.UsedBy, file.Epoch = id, 1
 	file.Room = 1
 	ok(w.s.SaveFile(w.ctx, tenant, file))(w)
 	if n := w.removeFiles(); n != 0 {
@@ -174,13 +174,22 @@ func filesOfResults(w *world) {
 	_, err := w.s.SaveFile(w.ctx, tenant, more)
 	w.refused(err, domain.CodeLimitReached)
 	lost := newFile("b")
-	lost.UsedBy = domain.ExecutionID(newID())
+	lost.UsedBy, lost.Epoch = domain.ExecutionID(newID()), 1
 	_, err = w.s.SaveFile(w.ctx, tenant, lost)
-	w.refused(err, domain.CodeNotFound)
+	w.refused(err, domain.CodeStale)
 	lost.UsedBy = id
 	_, err = w.s.SaveFile(w.ctx, foreign, lost)
-	w.refused(err, domain.CodeNotFound)
+	w.refused(err, domain.CodeStale)
+	lost.Epoch = 2 // of a driver that has lost its lease, or is none
+	_, err = w.s.SaveFile(w.ctx, tenant, lost)
+	w.refused(err, domain.CodeStale)
 	w.deleteAll(id)
+	lost.Epoch = 1
+	_, err = w.s.SaveFile(w.ctx, tenant, lost)
+	w.refused(err, domain.CodeStale)
+	if w.holdsFile(lost.ID) {
+		w.Error("a file that was refused is kept")
+	}
 	if w.holdsFile(file.ID) {
 		w.Error("the file is not removed with its execution")
 	}
