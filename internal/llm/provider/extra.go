@@ -76,21 +76,18 @@ func (m Model) AddHeaders(to http.Header) {
 	}
 }
 
-// AddFields adds the entry's fields to the body of a request, but those that it has already: what the request says counts.
+// AddFields adds the entry's fields to the body of a request, except for those that the body has already: the request has precedence. It copies no body:
+// one with files has many megabytes.
 func (m Model) AddFields(body []byte) []byte {
 	if len(m.ExtraBody) == 0 {
 		return body
 	}
-	has := map[string]bool{}
-	gjson.ParseBytes(body).ForEach(func(name, _ gjson.Result) bool {
-		has[name.Str] = true
-		return true
+	missing := slices.DeleteFunc(slices.Sorted(maps.Keys(m.ExtraBody)), func(name string) bool {
+		return gjson.GetBytes(body, gjson.Escape(name)).Exists()
 	})
 	body = bytes.TrimSuffix(bytes.TrimSpace(body), []byte("}"))
-	for _, name := range slices.Sorted(maps.Keys(m.ExtraBody)) {
-		if !has[name] {
-			body = fmt.Appendf(body, ",%s:%s", domain.Encode(name), m.ExtraBody[name])
-		}
+	for _, name := range missing {
+		body = fmt.Appendf(body, ",%s:%s", domain.Encode(name), m.ExtraBody[name])
 	}
 	return append(body, '}')
 }

@@ -2,7 +2,9 @@ package provider
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"runtime"
+	"strings"
 	"testing"
 
 	"signoff/internal/domain"
@@ -25,5 +27,21 @@ func TestFilesAreEncodedOnce(t *testing.T) {
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(len(url))*11/10 {
 		t.Errorf("%d bytes were allocated for %d", used, len(url))
+	}
+}
+
+// TestExtraFieldsCopyNoBody: a body with files is not copied for the fields that an entry adds.
+func TestExtraFieldsCopyNoBody(t *testing.T) {
+	body := append(make([]byte, 0, 10_000_100), `{"input":"`+strings.Repeat("A", 10_000_000)+`","seed":1}`...)
+	extra := Model{ExtraBody: map[string]json.RawMessage{"seed": json.RawMessage(`2`), "a.b*": json.RawMessage(`true`)}}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	body = extra.AddFields(body)
+	runtime.ReadMemStats(&after)
+	if !strings.HasSuffix(string(body), `A","seed":1,"a.b*":true}`) || !json.Valid(body) {
+		t.Errorf("%s", body[len(body)-100:])
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > uint64(len(body))/10 {
+		t.Errorf("%d bytes were allocated for %d", used, len(body))
 	}
 }
