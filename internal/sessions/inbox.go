@@ -87,6 +87,17 @@ type turnResult struct {
 	err  error
 }
 
+// limited tells whether the agent stopped at a limit or refused. An error beside such a stop reason only says it in words; beside another one, such as
+// that of an agent whose turn was cancelled, it is a failure.
+func (r *turnResult) limited() bool {
+	switch r.stop {
+	case domain.StopMaxTokens, domain.StopMaxIterations, domain.StopRefusal:
+		return true
+	default:
+		return false
+	}
+}
+
 func newInbox() *inbox {
 	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
 }

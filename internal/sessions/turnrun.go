@@ -59,7 +59,7 @@ func (t *turnRun) notPrompted() bool {
 
 // endedByItself tells whether the agent ended its turn although it was being stopped.
 func (t *turnRun) endedByItself() bool {
-	return t.result != nil && (t.result.err == nil || t.result.stop != "") && t.result.stop != domain.StopCancelled
+	return t.result != nil && (t.result.err == nil || t.result.limited()) && t.result.stop != domain.StopCancelled
 }
 
 // outlive waits until Prompt has returned, however long that takes.

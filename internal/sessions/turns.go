@@ -175,7 +175,7 @@ func (s *Session) ending() outcome {
 	switch {
 	case s.turn.stage == turnSuperseded:
 		return outcome{status: domain.StatusCompleted, finish: domain.FinishCancelled, stop: domain.StopCancelled}
-	case s.turn.result.err != nil && s.turn.result.stop == "":
+	case s.turn.result.err != nil && !s.turn.result.limited():
 		return failed(domain.FailureOf(s.turn.result.err))
 	case s.turn.result.err != nil:
 		return stopped(s.turn.result.stop).because(domain.FailureOf(s.turn.result.err))
