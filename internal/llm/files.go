@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
 )
 
 // CheckParts refuses the pictures and files of a prompt that one of the source's models does not take: without them, the model would be asked about a file
@@ -80,9 +81,24 @@ func (c *candidate) media() []string {
 	return c.provider.Media(c.model)
 }
 
-// tooLarge reports whether the model's vendor refuses the picture for its size.
-func (c *candidate) tooLarge(part domain.PromptPart) bool {
-	return part.Type == domain.PartImage && c.provider.MaxPicture > 0 && part.Size > c.provider.MaxPicture
+// scaler is one for the process: it bounds the memory of pictures that are scaled down.
+var scaler = provider.NewScaler()
+
+// read returns the bytes and the media type of a file as the model is sent it, in a request with so many pictures.
+func (c *candidate) read(ctx context.Context, host domain.Host, part domain.PromptPart, pictures int) (content []byte, media string, err error) {
+	file, content, err := host.ReadFile(ctx, part.FileID)
+	if err != nil {
+		return nil, "", fmt.Errorf("llm: read a file of the conversation: %w", err)
+	}
+	if bounds := c.provider.Pictures; bounds != nil && part.Type == domain.PartImage {
+		return scaler.Fit(ctx, *bounds, pictures, file, content)
+	}
+	return content, part.MediaType, nil
+}
+
+// tooLarge reports whether the model's vendor refuses a picture with these bytes for its size.
+func (c *candidate) tooLarge(part domain.PromptPart, content []byte) bool {
+	return part.Type == domain.PartImage && c.provider.Pictures != nil && int64(len(content)) > c.provider.Pictures.Bytes
 }
 
 // maxRequestFiles bounds the bytes of the files of one request, those of text files apart: the pictures of all turns of a long conversation must neither fill the memory nor a request
@@ -91,10 +107,11 @@ const maxRequestFiles = domain.MaxPromptBytes
 
 // withFiles returns the conversation for one model, and the bytes of its files. A text takes the place of a file that the model is not sent. Such a file
 // comes from a tool or from a conversation with another model, since a prompt with it would have been refused. If there are too many files, the newest
-// are sent. A picture that the vendor refuses for its size is sent with its own prompt alone, which gets the refusal.
+// are sent. A picture that is too large for the vendor, and cannot be scaled down, is sent with its own prompt alone, which gets the refusal.
 func withFiles(ctx context.Context, host domain.Host, view []domain.Message, asked *candidate) ([]domain.Message, map[domain.FileID][]byte, error) {
 	view = slices.Clone(view)
 	files, size := map[domain.FileID][]byte{}, int64(0)
+	pictures := countPictures(view)
 	newest := lastIndex(view, func(m domain.Message) bool { return m.Role == domain.RoleUser })
 	for i := len(view) - 1; i >= 0; i-- {
 		m := &view[i]
@@ -108,25 +125,36 @@ func withFiles(ctx context.Context, host domain.Host, view []domain.Message, ask
 			case !part.IsFile():
 			case !slices.Contains(asked.media(), part.MediaType):
 				parts[at] = part.LeftOut("this model is not sent " + part.MediaType)
-			case i != newest && asked.tooLarge(part):
-				parts[at] = part.LeftOut(fmt.Sprintf("this model takes pictures of at most %d bytes", asked.provider.MaxPicture))
 			case size+part.Size > maxRequestFiles:
 				parts[at] = part.LeftOut(domain.NoRoom)
 			default:
-				size += part.Size
-				if files[part.FileID] != nil {
+				content, media, err := asked.read(ctx, host, part, pictures)
+				if err != nil {
+					return nil, nil, err
+				}
+				if i != newest && asked.tooLarge(part, content) {
+					parts[at] = part.LeftOut(fmt.Sprintf("this model takes pictures of at most %d bytes", asked.provider.Pictures.Bytes))
 					continue
 				}
-				_, content, err := host.ReadFile(ctx, part.FileID)
-				if err != nil {
-					return nil, nil, fmt.Errorf("llm: read a file of the conversation: %w", err)
-				}
-				files[part.FileID] = content
+				size += part.Size
+				files[part.FileID], parts[at].MediaType = content, media
 			}
 		}
 		m.Text, m.Parts = fileText(*m, parts), fileParts(*m, parts)
 	}
 	return view, files, nil
+}
+
+// countPictures counts those of all messages, also those that will be left out: a picture that is scaled down further than it has to be is not refused.
+func countPictures(view []domain.Message) (count int) {
+	for _, m := range view {
+		for _, part := range m.Parts {
+			if part.Type == domain.PartImage {
+				count++
+			}
+		}
+	}
+	return count
 }
 
 // fileText is the text of a message with its parts. A result has its text beside them, a prompt has it among them.

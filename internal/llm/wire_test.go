@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/png"
 	"io"
 	"net/http"
 	"strings"
@@ -195,4 +197,31 @@ func TestOnlyFilesThatAreSentTakeRoom(t *testing.T) {
 	})
 	want(t, "the picture is sent", strings.Contains(sent.bodies[0], "data:image/png;base64,"), true)
 	want(t, "the PDF is left out", strings.Contains(sent.bodies[0], "[file plan.pdf] was left out: this model is not sent application/pdf."), true)
+}
+
+// TestALargePictureIsScaled for the vendor with bounds alone, in its prompt and in later requests.
+func TestALargePictureIsScaled(t *testing.T) {
+	var encoded bytes.Buffer
+	if err := png.Encode(&encoded, image.NewGray(image.Rect(0, 0, 8001, 40))); err != nil {
+		t.Fatal(err)
+	}
+	host := &hosttest.Host{}
+	photo, err := domain.PromptPart{Type: domain.PartImage}.Stored("", host.Store("photo.png", domain.MediaPNG, encoded.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := []domain.Message{{Role: domain.RoleUser, Parts: []domain.PromptPart{photo}}, {Role: domain.RoleUser, Text: "Go on.", Parts: []domain.PromptPart{photo}}}
+	exact := base64.StdEncoding.EncodeToString(encoded.Bytes())
+	for name, wanted := range map[string][2]int{"anthropic": {0, 2}, "openai": {2, 0}} {
+		sent := &recorder{}
+		config := config(sent)
+		config.Models["test"] = llm.Model{Provider: name, Model: "m", APIKey: testKey, APIKeyEnv: "TEST_KEY"}
+		synctest.Test(t, func(t *testing.T) {
+			_, err := open(t, config, execution()).Prompt(t.Context(), host, domain.Prompt{Turn: 1, History: history})
+			want(t, "refused", err != nil, true)
+		})
+		want(t, name+": the picture", strings.Count(sent.bodies[0], exact), wanted[0])
+		want(t, name+": a JPEG", strings.Count(sent.bodies[0], `"media_type":"image/jpeg","data":"/9j/`), wanted[1])
+	}
+	want(t, "the parts of the caller", history[0].Parts[0].MediaType, domain.MediaPNG)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image"
+	"image/jpeg"
 	"image/png"
 	"io"
 	"math/rand/v2"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/tidwall/gjson"
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
@@ -58,7 +61,11 @@ func newWires(t *testing.T, photo []byte) *wires {
 		if err != nil {
 			return // its server was killed
 		}
-		if w.take(r.URL.Path, string(body), encoded) == 1 {
+		sent := encoded
+		if strings.HasPrefix(r.URL.Path, "/anthropic/") {
+			sent = scaled(body)
+		}
+		if w.take(r.URL.Path, string(body), sent) == 1 {
 			<-r.Context().Done()
 			return
 		}
@@ -66,6 +73,21 @@ func newWires(t *testing.T, photo []byte) *wires {
 		_, _ = io.WriteString(out, `{"error":{"message":"no"}}`)
 	})).URL
 	return w
+}
+
+// scaled is the base64 of the picture in a request to Anthropic's messages, or a text that no body has if it is not one that the vendor takes:
+// https://platform.claude.com/docs/en/build-with-claude/vision
+func scaled(body []byte) string {
+	picture := gjson.GetBytes(body, "messages.0.content.1.source")
+	data := picture.Get("data").Str
+	content, err := base64.StdEncoding.DecodeString(data)
+	if err != nil || len(data) > 5<<20 || picture.Get("media_type").Str != "image/jpeg" {
+		return "\x00"
+	}
+	if shown, err := jpeg.Decode(bytes.NewReader(content)); err != nil || shown.Bounds().Size() != image.Pt(1420, 1420) {
+		return "\x00"
+	}
+	return data
 }
 
 // take counts the requests of a dialect.
@@ -92,7 +114,7 @@ func (w *wires) have(dialects, times int) bool {
 	return enough == dialects
 }
 
-// TestAPhotoReachesEachWire: a photo of 6 MB is sent to each dialect and to an external agent, byte by byte, before and after a kill -9, and anybody who may read the
+// TestAPhotoReachesEachWire: a photo of 6 MB is sent to each dialect and to an external agent, byte by byte but to Anthropic, which gets a smaller one, before and after a kill -9, and anybody who may read the
 // execution gets it.
 func TestAPhotoReachesEachWire(t *testing.T) {
 	t.Parallel()

@@ -24,9 +24,17 @@ var Provider = provider.Provider{
 	Settings:  settingRules,
 	Schema:    schemaRules,
 	CacheRead: 0.1, CacheWrite: 1.25,
-	Media:      func(provider.Model) []string { return provider.PicturesAndPDF },
-	MaxPicture: 5 << 20 * 3 / 4, // 5 MiB in base64: "image exceeds 5 MB maximum: 9427836 bytes > 5242880 bytes"
-	Open:       func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
+	Media:    func(provider.Model) []string { return provider.PicturesAndPDF },
+	Pictures: &pictures,
+	Open:     func(entry provider.Model, setup provider.Setup) provider.Client { return newClient(entry, setup) },
+}
+
+// pictures are the bounds of https://platform.claude.com/docs/en/build-with-claude/vision. The models see at most the pixels of a scaled one.
+var pictures = provider.PictureBounds{
+	Bytes: 5 << 20 * 3 / 4, // 5 MiB in base64: "image exceeds 5 MB maximum: 9427836 bytes > 5242880 bytes"
+	Edge:  8000,
+	Many:  20, EdgeOfMany: 2000,
+	Scaled: 2576,
 }
 
 // client asks one model.

@@ -50,9 +50,10 @@ type Provider struct {
 	// refused. A nil function is none.
 	Media func(Model) []string
 
-	// MaxPicture is the size of the largest picture, in bytes of the file, that the vendor takes. A larger one in a prompt gets the vendor's refusal. Later
-	// requests leave it out, and so do results of calls: the vendor would refuse each of them. 0 = nobody knows.
-	MaxPicture int64
+	// Pictures are the bounds of the pictures that the vendor takes. A larger one is scaled down for it. One that cannot be scaled gets the vendor's
+	// refusal in a prompt. Later requests, and results of calls, leave it out if it has too many bytes: the vendor would refuse each of them. nil = nobody
+	// knows.
+	Pictures *PictureBounds
 
 	// Open returns the client of one model. It connects to nothing.
 	Open func(Model, Setup) Client
