@@ -204,7 +204,12 @@ func TestModelsWithoutKeys(t *testing.T) {
 	_, err = registry.Open(t.Context(), domain.Opening{Execution: fallbackTo("second")})
 	want(t, "code where none has a key", domain.CodeOf(err), domain.CodeModelNotConfigured)
 	_, err = registry.Open(t.Context(), domain.Opening{Execution: fallbackTo("third", "fourth")})
-	want(t, "code of an unknown fallback", domain.CodeOf(err), domain.CodeUnknownModel)
+	want(t, "an unknown fallback behind a model that answers", err, nil)
+	gone := fallbackTo("fifth")
+	gone.Request.Source.Model = "fourth"
+	_, err = registry.Open(t.Context(), domain.Opening{Execution: gone})
+	want(t, "code where all are unknown", domain.CodeOf(err), domain.CodeUnknownModel)
+	want(t, "it waits", errors.Is(err, domain.ErrProviderUnavailable), true)
 	want(t, "message", domain.FailureOf(err).Message, `There is no model "fourth"; there are: first, second, third.`)
 }
 

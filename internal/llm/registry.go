@@ -108,8 +108,8 @@ func (r *Registry) Describe(request domain.Request, tool string, arguments json.
 	return r.tools.Describe(tool, arguments, request.WorkingDirectory)
 }
 
-// candidatesOf are the source's model and its fallbacks, each once: a model that has failed for good would fail again.
-// One without its key is an error only where no other could be asked.
+// candidatesOf are the source's model and its fallbacks, each once: a model that has failed for good would fail again. One without its key, or whose entry
+// is gone from the file since the execution was created, is an error only if no other can be asked. Then the execution waits until somebody mends the file.
 func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 	var (
 		list    []*candidate
@@ -119,8 +119,8 @@ func (r *Registry) candidatesOf(source domain.Source) ([]*candidate, error) {
 	for _, name := range append([]string{source.Model}, source.Fallbacks...) {
 		found, known := r.candidates[name]
 		if !known {
-			return nil, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.",
-				name, strings.Join(r.Names(), ", "))
+			missing = cmp.Or(missing, domain.Errorf(domain.CodeUnknownModel, "There is no model %q; there are: %s.", name, strings.Join(r.Names(), ", ")))
+			continue
 		}
 		if slices.Contains(list, found) {
 			continue
