@@ -161,6 +161,11 @@ type Host interface {
 	// place. When the answer allows, `toolCall.started` is in the log. The end of ctx withdraws the question.
 	Ask(ctx context.Context, question Question) (Answer, error)
 
+	// Inquire puts a question of the MCP server of a started call to a person, and waits for the answer. With [Inquiry.Repeat], the call does not run
+	// while it waits: when Inquire returns an answer that was approved or denied, a further `toolCall.started` is in the log, and the caller repeats
+	// the request, once. If the process ends meanwhile, a later one authorizes the call again and gets a [Grant] with [Grant.Continues].
+	Inquire(ctx context.Context, inquiry Inquiry) (Answer, error)
+
 	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the
 	// log, and output is the text for the model. It takes as long as the client does.
 	CallClient(ctx context.Context, call ToolCall) (output string, err error)
@@ -268,6 +273,7 @@ type Grant struct {
 	Message   string          // where not allowed: the tool result for the model
 	Approved  bool            // where allowed: a person has said so
 	EditedBy  *Actor          // who wrote the arguments, where they are not those that were asked for; see [EditNote]
+	Continues *Continuation   // where allowed: the call goes on from a question of its MCP server; nil: it begins
 }
 
 // Role is who speaks in a conversation.

@@ -283,6 +283,7 @@ type (
 		Class      Class           `json:"class,omitempty"` // empty for a tool that does not exist
 		Arguments  json.RawMessage `json:"arguments"`       // as the model wrote them; a string where they are no JSON, or too deep
 		Summary    string          `json:"summary"`
+		MCP        *MCPTool        `json:"mcp,omitempty"` // the tool of an MCP server; nil for all others
 	}
 
 	// ToolCallQueued reports that a command may run and waits for a slot, because as many run as the server runs at once.

@@ -85,6 +85,7 @@ type ToolCall struct {
 	Arguments json.RawMessage // one JSON object
 	Summary   string          // what would happen, in a sentence for a person
 	Action    Action          // what it would touch; made from the arguments, so it is not stored
+	MCP       *MCPTool        // of a call for the tool of an MCP server; nil for all others
 
 	// Edited are the arguments with which the call has started, where a person has changed them; nil elsewhere. Only a [Transcript] has them: a call
 	// whose start was lost with its process goes on with these.

@@ -76,6 +76,10 @@ func (h *host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 	return answer.answer, err
 }
 
+func (h *host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error) {
+	return h.Ask(ctx, inquiry.Question)
+}
+
 func (h *host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
 	asked := newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call})
 	asked.client = true

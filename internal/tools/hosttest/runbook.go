@@ -8,6 +8,11 @@ import (
 	"signoff/internal/domain"
 )
 
+// Inquire implements [domain.Host].
+func (h *Host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error) {
+	return h.Ask(ctx, inquiry.Question)
+}
+
 // CallClient implements [domain.Host]: the call is judged as by Authorize, and Client answers it. Nil answers nothing.
 func (h *Host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
 	grant, err := h.Authorize(ctx, call)

@@ -1,0 +1,45 @@
+package domain
+
+import "encoding/json"
+
+// MCPTool is the tool of an MCP server that a call is for.
+type MCPTool struct {
+	Server      string         `json:"server"`     // its name in the registry
+	Tool        string         `json:"tool"`       // as the server calls it
+	Definition  string         `json:"definition"` // hash of its definition: SHA-256, in hex; see mcp.Tool
+	Annotations MCPAnnotations `json:"annotations"`
+}
+
+// MCPAnnotations are what a server says of the effects of its tool. They are hints: a server may lie.
+// https://modelcontextprotocol.io/specification/2026-07-28/schema#toolannotations
+type MCPAnnotations struct {
+	Title       string `json:"title,omitempty"`
+	ReadOnly    *bool  `json:"readOnlyHint,omitempty"` // nil: the server does not say
+	Destructive *bool  `json:"destructiveHint,omitempty"`
+	Idempotent  *bool  `json:"idempotentHint,omitempty"`
+	OpenWorld   *bool  `json:"openWorldHint,omitempty"`
+}
+
+// MCPPin is the definition of a tool to which a person has said yes.
+type MCPPin struct {
+	Tenant     TenantID
+	Server     string
+	Tool       string
+	Hash       string          // [MCPTool.Definition]
+	Definition json.RawMessage // the definition itself, for a comparison with a later one
+}
+
+// Inquiry is a question that the server of a started call asks before it answers the call.
+type Inquiry struct {
+	Question Question // of kind [ApprovalQuestion], about the call
+
+	// Repeat is what the request is repeated with when the answer is there, by whichever server drives the execution then. It is kept beside the log,
+	// where no route reads it. nil: the call is open at the MCP server, and lives as long as its connection.
+	Repeat json.RawMessage
+}
+
+// Continuation is where a call goes on that an earlier process has begun, and whose server has asked a question since.
+type Continuation struct {
+	Repeat json.RawMessage // of the [Inquiry]
+	Answer Answer
+}
