@@ -15,19 +15,6 @@ import (
 	"signoff/internal/secrets"
 )
 
-// openMCPServers reads the servers that agents may be given.
-func (f configFile) openMCPServers() (*mcp.Catalog, error) {
-	servers := map[string]mcp.Server{}
-	for name, entry := range f.MCPServers {
-		servers[name] = mcp.Server(entry)
-	}
-	catalog, err := mcp.NewCatalog(servers, os.LookupEnv)
-	if err != nil {
-		return nil, f.mistake(err)
-	}
-	return catalog, nil
-}
-
 // openAgents opens the registry of external agents. It reads the environment when an agent starts, and only for the programs that the file and
 // the table of built-in agents name.
 func (f configFile) openAgents(

@@ -75,6 +75,11 @@ func TestAgentsOfTheFile(t *testing.T) {
 mcpServers:
   github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN], setEnv: {A: b}}
   docs: {url: "https://docs.example/mcp", transport: http, headersEnv: {Authorization: DOCS_TOKEN}}
+  tickets:
+    url: "https://tickets.example/mcp"
+    tenants: [default]
+    oauth: {grant: clientCredentials, clientId: a, clientSecretEnv: B, issuer: "https://as.example", scopes: [read]}
+secrets: {github: {env: GITHUB_TOKEN, as: GH_TOKEN}}
 `: slices.Sorted(slices.Values(append(slices.Clone(builtin), "mine"))),
 	} {
 		if got, err := names(t, text); err != nil || !slices.Equal(got, want) {
@@ -86,18 +91,22 @@ mcpServers:
 // TestMistakesOfTheFileAreShown: each message says the file, the place, and what to do.
 func TestMistakesOfTheFileAreShown(t *testing.T) {
 	for text, wanted := range map[string][]string{
-		"agents:\n  mine: {command: a, arguments: [x]}":                              {"signoff.yaml", "[2:22]", `"arguments"`},
-		"agents:\n  mine: {command: a, args: {x: y}}":                                {"signoff.yaml", "[2:"},
-		"agents:\n  claude: false":                                                   {"signoff.yaml", "[2:"},
-		"agents:\n  mine: {command: a}\n  mine: {command: b}":                        {"signoff.yaml", "[3:", "mine"},
-		"mcpServers: {a: {command: a, header: x}}\nagents: {}":                       {"signoff.yaml", `"header"`},
-		"agents:\n  mine: {args: [x]}":                                               {"signoff.yaml: agents.mine.command", "missing", ">  2 |"},
-		"agents:\n  my-agent:\n    command: a\n    args: [--acp, --yolo]":            {"signoff.yaml: agents.my-agent.args.1", "allowBypass: true", ">  4 |", "--yolo"},
-		"agents:\n  claude:\n    setEnv:\n      X_YOLO: 1":                           {"signoff.yaml: agents.claude.setEnv.X_YOLO", "allowBypass: true", ">  4 |"},
-		"agents:\n  gemini:\n    command: npx\n    args: [-y, '@google/gemini-cli']": {"signoff.yaml: agents.gemini.command", "allowBypass: true", ">  3 |"},
-		"agents:\n  claude: {silentAfterSeconds: 0}":                                 {"signoff.yaml: agents.claude.silentAfterSeconds", "1 to 3600", ">  2 |"},
-		"agents:\n  claude: {startTimeoutSeconds: 3601}":                             {"agents.claude.startTimeoutSeconds", "1 to 3600"},
-		"agents: {a: {command: a}}\nmcpServers:\n  docs: {url: 'ftp://x.example'}":   {"mcpServers.docs.url", ">  3 |"},
+		"agents:\n  mine: {command: a, arguments: [x]}":                                                      {"signoff.yaml", "[2:22]", `"arguments"`},
+		"agents:\n  mine: {command: a, args: {x: y}}":                                                        {"signoff.yaml", "[2:"},
+		"agents:\n  claude: false":                                                                           {"signoff.yaml", "[2:"},
+		"agents:\n  mine: {command: a}\n  mine: {command: b}":                                                {"signoff.yaml", "[3:", "mine"},
+		"mcpServers: {a: {command: a, header: x}}\nagents: {}":                                               {"signoff.yaml", `"header"`},
+		"agents:\n  mine: {args: [x]}":                                                                       {"signoff.yaml: agents.mine.command", "missing", ">  2 |"},
+		"agents:\n  my-agent:\n    command: a\n    args: [--acp, --yolo]":                                    {"signoff.yaml: agents.my-agent.args.1", "allowBypass: true", ">  4 |", "--yolo"},
+		"agents:\n  claude:\n    setEnv:\n      X_YOLO: 1":                                                   {"signoff.yaml: agents.claude.setEnv.X_YOLO", "allowBypass: true", ">  4 |"},
+		"agents:\n  gemini:\n    command: npx\n    args: [-y, '@google/gemini-cli']":                         {"signoff.yaml: agents.gemini.command", "allowBypass: true", ">  3 |"},
+		"agents:\n  claude: {silentAfterSeconds: 0}":                                                         {"signoff.yaml: agents.claude.silentAfterSeconds", "1 to 3600", ">  2 |"},
+		"agents:\n  claude: {startTimeoutSeconds: 3601}":                                                     {"agents.claude.startTimeoutSeconds", "1 to 3600"},
+		"agents: {a: {command: a}}\nmcpServers:\n  docs: {url: 'ftp://x.example'}":                           {"mcpServers.docs.url", ">  3 |"},
+		"agents: {a: {command: a}}\nmcpServers:\n  m: {command: a, pin: false}":                              {"mcpServers.m.pin", "off", ">  3 |"},
+		"agents: {a: {command: a}}\nmcpServers:\n  m: {command: a, callTimeoutSeconds: 0}":                   {"mcpServers.m.callTimeoutSeconds", "1 to 3600"},
+		"agents: {a: {command: a}}\nsecrets: {b: {env: B}}\nmcpServers:\n  m: {command: a, secrets: [b, c]}": {"mcpServers.m.secrets.1", "there are: b", ">  4 |"},
+		"agents: {a: {command: a}}\nmcpServers:\n  m: {url: 'https://x.example', oauth: {grant: x}}":         {"mcpServers.m.oauth.grant", ">  3 |"},
 		"{}": {"names neither models nor agents"},
 	} {
 		_, err := names(t, text)

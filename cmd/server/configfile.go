@@ -172,17 +172,6 @@ type agent struct {
 	StartTimeoutSeconds *int              `yaml:"startTimeoutSeconds"`
 }
 
-// mcpServer is an entry of the section mcpServers.
-type mcpServer struct {
-	Command    string            `yaml:"command"`
-	Args       []string          `yaml:"args"`
-	Env        []string          `yaml:"env"`
-	SetEnv     map[string]string `yaml:"setEnv"`
-	URL        string            `yaml:"url"`
-	Transport  string            `yaml:"transport"`
-	HeadersEnv map[string]string `yaml:"headersEnv"`
-}
-
 // secret is an entry of the section secrets.
 type secret struct {
 	Env string `yaml:"env"` // where the server reads it

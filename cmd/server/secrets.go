@@ -63,17 +63,26 @@ func (f configFile) checkLengths() error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.MCPServers)) {
-		headers := f.MCPServers[name].HeadersEnv
-		for _, header := range slices.Sorted(maps.Keys(headers)) {
-			if err := checkLength(domain.Pointer("mcpServers", name, "headersEnv", header), headers[header]); err != nil {
-				return err
-			}
+		if err := f.MCPServers[name].checkLengths(domain.Pointer("mcpServers", name)); err != nil {
+			return err
 		}
 	}
 	if f.WebSearch == nil {
 		return nil
 	}
 	return checkLength(domain.Pointer("webSearch", "apiKeyEnv"), f.WebSearch.APIKeyEnv)
+}
+
+func (s mcpServer) checkLengths(place string) error {
+	for _, header := range slices.Sorted(maps.Keys(s.HeadersEnv)) {
+		if err := checkLength(place+"/headersEnv"+domain.Pointer(header), s.HeadersEnv[header]); err != nil {
+			return err
+		}
+	}
+	if err := checkLength(place+"/bearerEnv", s.BearerEnv); err != nil || s.OAuth == nil {
+		return err
+	}
+	return checkLength(place+"/oauth/clientSecretEnv", s.OAuth.ClientSecretEnv)
 }
 
 // checkLength checks the credential without its scheme, such as "Bearer".
@@ -169,8 +178,22 @@ func (f configFile) agentSecrets() (values []string) {
 			_, credential, _ := strings.Cut(value, " ") // of "Bearer …"
 			values = append(values, value, credential)
 		}
+		for _, variable := range server.credentials() {
+			values = append(values, os.Getenv(variable))
+		}
 	}
 	return values
+}
+
+// credentials are the variables that hold a token or a secret alone.
+func (s mcpServer) credentials() (variables []string) {
+	if s.BearerEnv != "" {
+		variables = append(variables, s.BearerEnv)
+	}
+	if s.OAuth != nil && s.OAuth.ClientSecretEnv != "" {
+		variables = append(variables, s.OAuth.ClientSecretEnv)
+	}
+	return variables
 }
 
 func suspects(passedOn []string, set map[string]string) (values []string) {

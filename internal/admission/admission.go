@@ -54,8 +54,8 @@ type Agents interface {
 	// CheckParts is domain.CodeInvalid for a picture or file that the agent has not declared to take in a prompt. The pointers begin with pointer.
 	// An agent that has to be started to say so, and cannot be, is domain.CodeAgentUnavailable.
 	CheckParts(ctx context.Context, source domain.Source, pointer string, parts []domain.PromptPart) error
-	// MCPServers is domain.CodeUnknownMCPServer for an unknown name; the message lists the known ones.
-	MCPServers(names []string) error
+	// MCPServers is domain.CodeUnknownMCPServer for a name that the tenant does not know; the message lists those that it does.
+	MCPServers(tenant domain.TenantID, names []string) error
 }
 
 // Tools is the registry of the internal agent's tools.

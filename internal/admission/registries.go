@@ -14,7 +14,7 @@ import (
 )
 
 // checkRegistries checks the names of a request: only agents, models and servers of the operator run.
-func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) error {
+func (a *Admission) checkRegistries(tenant domain.TenantID, request *domain.Request, wanted api.Source) error {
 	if request.Source.Type == domain.SourceACP {
 		name, err := a.agent(request.Source.Command, wanted.Args)
 		if err != nil {
@@ -24,7 +24,7 @@ func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) 
 		if err := domain.At("/source/command", a.config.Agents.Check(request.Source)); err != nil {
 			return err
 		}
-		return domain.At("/mcpServers", a.config.Agents.MCPServers(request.MCPServers))
+		return domain.At("/mcpServers", a.config.Agents.MCPServers(tenant, request.MCPServers))
 	}
 	from := a.chooseModel(request)
 	for i, model := range append([]string{request.Source.Model}, request.Source.Fallbacks...) {

@@ -50,7 +50,7 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 		return domain.Request{}, wrong.error()
 	}
 	request := a.withDefaults(body)
-	if err := a.checkRegistries(&request, *body.Source); err != nil {
+	if err := a.checkRegistries(by.Tenant, &request, *body.Source); err != nil {
 		return request, err
 	}
 	chosen, err := a.environmentChoice(ctx, by, request.Source, body)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // ExecutionID is a UUID, version 7: ids sort by creation time.
@@ -17,6 +18,14 @@ type TenantID string
 
 // DefaultTenant owns what is created with the first token.
 const DefaultTenant TenantID = "default"
+
+// Valid reports whether a key can belong to the tenant.
+func (t TenantID) Valid() bool { return Printable(string(t), 100) }
+
+// Printable reports whether text is a name for people: not empty, of at most so many bytes, and without control characters.
+func Printable(text string, limit int) bool {
+	return strings.TrimSpace(text) != "" && len(text) <= limit && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
 
 // Execution is the durable unit that a client creates, follows and cancels.
 type Execution struct {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-	"unicode"
 
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
@@ -53,9 +51,9 @@ func mint(params CreateParams) (token string, key store.Key, err error) {
 	}
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	switch {
-	case !printable(params.Name, 100):
+	case !domain.Printable(params.Name, 100):
 		return "", store.Key{}, domain.Invalid("name", "A key needs a name of 1 to 100 printable characters.")
-	case !printable(string(params.Tenant), 100):
+	case !params.Tenant.Valid():
 		return "", store.Key{}, domain.Invalid("tenant", "A tenant has 1 to 100 printable characters.")
 	case params.Expires != nil && !params.Expires.After(now):
 		return "", store.Key{}, domain.Invalid("expires", "The key would have expired already.")
@@ -66,13 +64,6 @@ func mint(params CreateParams) (token string, key store.Key, err error) {
 		key.Scopes = append(key.Scopes, string(scope))
 	}
 	return token, key, nil
-}
-
-func printable(text string, limit int) bool {
-	if strings.TrimSpace(text) == "" || len(text) > limit {
-		return false
-	}
-	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 // FirstToken makes the first key, with every scope, and writes its token to path, readable by the owner alone. It does

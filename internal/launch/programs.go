@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/egress"
 )
 
 var (
@@ -68,6 +69,16 @@ func CheckVariable(at, name string) error {
 		return domain.Invalid(at, "HOME is set by the field home")
 	case strings.HasPrefix(name, "SIGNOFF_"):
 		return domain.Invalid(at, "%s is the server's own and not passed on", name)
+	}
+	return nil
+}
+
+// CheckHosts looks at the public hosts that a program is to reach from its isolation.
+func CheckHosts(place string, hosts []string) error {
+	for i, host := range hosts {
+		if host == "*" || !egress.Pattern(host) {
+			return domain.Invalid(place+"hosts/"+strconv.Itoa(i), "%q is not a host that a program can be given: a name, an address, or *.name", host)
+		}
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func write(file, content string) error {
 func (r *Registry) masker(agent *agent, servers map[string]mcp.Server) *secrets.Masker {
 	names := slices.Concat(passedOn, agent.Env)
 	for _, server := range servers {
-		names = slices.Concat(names, server.Env, slices.Collect(maps.Values(server.HeadersEnv)))
+		names = slices.Concat(names, server.Variables())
 	}
 	var values []string
 	for _, name := range names {

@@ -43,7 +43,7 @@ func TestAnAgentGetsNothingElse(t *testing.T) {
 		"private": {"HOME=" + filepath.Join(data, "agents/private/home"), "MINE_KEY=sesame-open-up", "FOO=bar baz", "TZ=CET"},
 		"shared":  {"HOME=" + server["HOME"], "XDG_CONFIG_HOME=" + server["XDG_CONFIG_HOME"], "TZ=UTC"},
 	} {
-		l, err := r.launch(r.agents[name], opening(t, name).Execution.Request)
+		l, err := r.launch(r.agents[name], opening(t, name).Execution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestSecretsOfAnAgentAreMasked(t *testing.T) {
 	})
 	request := opening(t, "mine").Execution.Request
 	request.MCPServers = []string{"program", "address"}
-	l, err := r.launch(r.agents["mine"], request)
+	l, err := r.launch(r.agents["mine"], domain.Execution{Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestAGuardStandsBesideTheHome(t *testing.T) {
 		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: data, Starter: starterOf(t),
 	})
 	for range 2 {
-		l, err := r.launch(r.agents["qwen"], opening(t, "qwen").Execution.Request)
+		l, err := r.launch(r.agents["qwen"], opening(t, "qwen").Execution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,7 +176,7 @@ func TestAGuardStandsBesideTheHome(t *testing.T) {
 		}},
 		Lookup: environ(map[string]string{"PATH": "/usr/bin:/bin", "HOME": shared}), DataDir: t.TempDir(), Starter: starterOf(t),
 	})
-	l, err := own.launch(own.agents["qwen"], opening(t, "qwen").Execution.Request)
+	l, err := own.launch(own.agents["qwen"], opening(t, "qwen").Execution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +200,7 @@ func TestAGuardLeavesTheServers(t *testing.T) {
 	request.Capabilities = domain.DefaultCapabilities
 	for _, servers := range [][]string{{"probe"}, nil} {
 		request.MCPServers = servers
-		l, err := r.launch(r.agents["qwen"], request)
+		l, err := r.launch(r.agents["qwen"], domain.Execution{Request: request})
 		if err != nil {
 			t.Fatal(err)
 		}

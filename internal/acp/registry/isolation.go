@@ -48,12 +48,7 @@ func (r *Registry) checkEnvironment(a *agent) error {
 	case filepath.IsAbs(a.Home) && (lies(a.Home, r.config.DataDir) || lies(r.config.DataDir, a.Home)):
 		return domain.Invalid(a.pointer("home"), "%s holds or is in the server's data folder, which no agent in an environment reads", a.Home)
 	}
-	for i, host := range a.Hosts {
-		if host == "*" || !egress.Pattern(host) {
-			return domain.Invalid(a.pointer("hosts/"+strconv.Itoa(i)), "%q is not a host that an agent can be given: a name, an address, or *.name", host)
-		}
-	}
-	return nil
+	return launch.CheckHosts(a.pointer(""), a.Hosts)
 }
 
 // lies reports whether path is folder or in it, also behind links.

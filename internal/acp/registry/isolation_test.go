@@ -157,7 +157,7 @@ func TestAnAgentThatCannotBeIsolated(t *testing.T) {
 			if domain.CodeOf(err) != domain.CodeEnvironmentUnavailable || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("a request is answered %v", err)
 			}
-			_, err = r.launch(r.agents["claude"], domain.Request{WorkingDirectory: t.TempDir()})
+			_, err = r.launch(r.agents["claude"], domain.Execution{Request: domain.Request{WorkingDirectory: t.TempDir()}})
 			if domain.CodeOf(err) != domain.CodeEnvironmentUnavailable {
 				t.Errorf("it starts: %v", err)
 			}
@@ -181,7 +181,7 @@ func TestTheStartOfAnIsolatedAgent(t *testing.T) {
 		MCPServers: catalog(t, map[string]mcp.Server{"probe": {Command: "/usr/bin/env"}}, environ(nil)),
 	})
 	request := domain.Request{WorkingDirectory: t.TempDir(), MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities}
-	l, err := r.launch(r.agents["qwen"], request)
+	l, err := r.launch(r.agents["qwen"], domain.Execution{Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestTheStartOfAnIsolatedAgent(t *testing.T) {
 		t.Error("the environment itself lends the settings of the agent")
 	}
 	request.Environment.Name = "workspace"
-	if _, err := r.launch(r.agents["qwen"], request); domain.CodeOf(err) != domain.CodeEnvironmentUnavailable {
+	if _, err := r.launch(r.agents["qwen"], domain.Execution{Request: request}); domain.CodeOf(err) != domain.CodeEnvironmentUnavailable {
 		t.Errorf("it starts for an execution of another environment: %v", err)
 	}
 }

@@ -93,7 +93,7 @@ func (r *Registry) probe(agent *agent) (offers *settings.Offers, err error) {
 		Source: domain.Source{Type: domain.SourceACP, Command: agent.name}, WorkingDirectory: folder,
 		Capabilities: domain.Capabilities{Read: domain.Deny, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny},
 	}
-	l, err := r.launch(agent, request)
+	l, err := r.launch(agent, domain.Execution{Request: request})
 	if err != nil {
 		return nil, err
 	}

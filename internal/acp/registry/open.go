@@ -29,7 +29,7 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	if err := agent.checkWords(selections); err != nil {
 		return nil, err
 	}
-	l, err := r.launch(agent, opening.Execution.Request)
+	l, err := r.launch(agent, opening.Execution)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +111,13 @@ func (r *Registry) installed(agent *agent) error {
 }
 
 // launch gathers what the agent is started with.
-func (r *Registry) launch(agent *agent, request domain.Request) (acp.Config, error) {
+func (r *Registry) launch(agent *agent, execution domain.Execution) (acp.Config, error) {
+	request := execution.Request
 	if err := r.installed(agent); err != nil {
 		return acp.Config{}, err
 	}
 	program := r.findProgram(agent.Command)
-	chosen, err := r.config.MCPServers.Choose(request.MCPServers)
+	chosen, err := r.config.MCPServers.Choose(execution.Tenant, request.MCPServers)
 	if err != nil {
 		return acp.Config{}, err
 	}

@@ -111,9 +111,9 @@ func unknown(pointer, format string, args ...any) error {
 	return e
 }
 
-// MCPServers tells whether all names are in the registry.
-func (r *Registry) MCPServers(names []string) error {
-	_, err := r.config.MCPServers.Choose(names)
+// MCPServers tells whether the tenant may use all these servers.
+func (r *Registry) MCPServers(tenant domain.TenantID, names []string) error {
+	_, err := r.config.MCPServers.Choose(tenant, names)
 	return err
 }
 

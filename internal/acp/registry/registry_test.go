@@ -166,7 +166,7 @@ func TestWhatAnAgentIsStartedWith(t *testing.T) {
 		Starter: starterOf(t), Version: "1.2.3",
 	})
 	request := opening(t, "mine").Execution.Request
-	l, err := r.launch(r.agents["mine"], request)
+	l, err := r.launch(r.agents["mine"], domain.Execution{Request: request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +203,7 @@ func TestBuiltinWaysIn(t *testing.T) {
 		r := registry(t, Config{
 			Agents: map[string]AgentConfig{name: {Command: script(t, name, "exit 0")}}, Lookup: environ(variables), DataDir: t.TempDir(),
 		})
-		l, err := r.launch(r.agents[name], opening(t, name).Execution.Request)
+		l, err := r.launch(r.agents[name], opening(t, name).Execution)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,11 +231,11 @@ func TestNoServerUnderDeny(t *testing.T) {
 		MCPServers: catalog(t, map[string]mcp.Server{"probe": {Command: "no-such-server"}}, environ(nil)),
 	})
 	request := domain.Request{MCPServers: []string{"probe"}, Capabilities: domain.DefaultCapabilities, WorkingDirectory: t.TempDir()}
-	if _, err := r.launch(r.agents["mine"], request); domain.CodeOf(err) != domain.CodeAgentUnavailable {
+	if _, err := r.launch(r.agents["mine"], domain.Execution{Request: request}); domain.CodeOf(err) != domain.CodeAgentUnavailable {
 		t.Errorf("a server that is not there: %v", err)
 	}
 	request.Capabilities.MCP = domain.Deny
-	l, err := r.launch(r.agents["mine"], request)
+	l, err := r.launch(r.agents["mine"], domain.Execution{Request: request})
 	if err != nil || len(l.MCPServers) != 0 {
 		t.Errorf("%v is handed over: %v", l.MCPServers, err)
 	}

@@ -91,7 +91,7 @@ func (a Agents) Check(source domain.Source) error {
 }
 
 // MCPServers knows files and github.
-func (Agents) MCPServers(names []string) error {
+func (Agents) MCPServers(_ domain.TenantID, names []string) error {
 	for _, name := range names {
 		if name != "files" && name != "github" {
 			return domain.Errorf(domain.CodeUnknownMCPServer, "There is no such MCP server; there are files, github.")
