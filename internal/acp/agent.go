@@ -12,6 +12,7 @@ import (
 	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
 	"signoff/internal/sandbox"
+	"signoff/internal/sandbox/stdio"
 )
 
 // agent is an external agent: one process, and one session in it.
@@ -29,7 +30,7 @@ type agent struct {
 	service    service
 	servers    servers
 	outside    *outside // runs the MCP servers; nil: the agent starts them itself, because it is not isolated
-	program    *program
+	program    *stdio.Program
 	peer       *wire.Peer
 
 	hello        wire.Object          // the answer to initialize
@@ -79,7 +80,7 @@ func (a *agent) attach(child *sandbox.Child) {
 			a.translator.outside.Trace(domain.Direction(way), a.config.Masked(bytes.Clone(raw)))
 		}
 	}
-	a.program = &program{child: child, stderr: newStderr(child.Stderr, tell)}
+	a.program = stdio.Attend(child, "The agent's process", tell)
 	a.peer = wire.New(child.Stdin, child.Stdout, a, wire.Options{Tap: tap})
 	a.watched = make(chan struct{})
 	go a.watch()
@@ -119,15 +120,15 @@ func (a *agent) Close() error {
 	if a.program == nil {
 		return nil
 	}
-	err := a.program.end()
+	err := a.program.End()
 	if a.outside != nil {
 		err = errors.Join(err, a.outside.close())
 	}
 	a.peer.Close(errClosed)
-	within(closeLimit, a.peer.Done())
-	within(closeLimit, a.watched)
-	within(closeLimit, a.terminals.over())
-	within(closeLimit, a.program.stderr.drained)
+	stdio.Within(closeLimit, a.peer.Done())
+	stdio.Within(closeLimit, a.watched)
+	stdio.Within(closeLimit, a.terminals.over())
+	a.program.Drain()
 	return err
 }
 
@@ -141,12 +142,12 @@ func (a *agent) watch() {
 	defer close(a.watched)
 	select {
 	case <-a.peer.Done():
-	case <-a.program.child.Done():
+	case <-a.program.Done():
 	}
-	if !within(strayGrace, a.program.child.Done()) {
-		a.program.kill("it had closed its output and did not end")
+	if !stdio.Within(strayGrace, a.program.Done()) {
+		a.program.KillBecause("it had closed its output and did not end")
 	}
-	<-a.program.child.Done()
+	<-a.program.Done()
 	if !a.translator.inTurn() { // otherwise the turn tells
 		a.tellExit()
 	}
@@ -155,7 +156,7 @@ func (a *agent) watch() {
 // tellExit tells that the process has ended between two turns.
 func (a *agent) tellExit() {
 	a.exit.Do(func() {
-		a.translator.tell(domain.AgentExited{Message: a.program.exitError(a.config.Masked).Message})
+		a.translator.tell(domain.AgentExited{Message: a.program.ExitError(a.config.Masked).Message})
 	})
 }
 

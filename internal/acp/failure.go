@@ -40,7 +40,7 @@ func (a *agent) explain(ctx context.Context, method string, err error) error {
 	case errors.Is(err, wire.ErrNotReading):
 		return domain.Errorf(domain.CodeAgentTimedOut, "The agent does not read what it is sent.")
 	default:
-		return a.program.exitError(a.config.Masked)
+		return a.program.ExitError(a.config.Masked)
 	}
 }
 

@@ -20,7 +20,7 @@ func Open(ctx context.Context, l Config, opening domain.Opening) (domain.Agent, 
 	a := newAgent(l, opening)
 	if err := a.start(ctx); err != nil {
 		if a.program != nil && (ctx.Err() != nil || domain.CodeOf(err) == domain.CodeAgentTimedOut) {
-			a.program.kill("it was not ready in time") // one that hangs would only be waited for
+			a.program.KillBecause("it was not ready in time") // one that hangs would only be waited for
 		}
 		_ = a.Close() // err says more
 		return nil, err
@@ -92,10 +92,10 @@ func (a *agent) initialize(ctx context.Context) error {
 
 // unstartable calls it by its name when a launcher, such as env or npx, has not found the program.
 func (a *agent) unstartable(err error) error {
-	if domain.CodeOf(err) != domain.CodeAgentExited || !a.program.gone() {
+	if domain.CodeOf(err) != domain.CodeAgentExited || !a.program.Gone() {
 		return err
 	}
-	if code := a.program.child.Exit().Code; code != 126 && code != 127 {
+	if code := a.program.Exit().Code; code != 126 && code != 127 {
 		return err
 	}
 	return domain.Errorf(domain.CodeAgentUnavailable, "The agent's program cannot be run. %s", domain.FailureOf(err).Message)

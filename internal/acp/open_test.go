@@ -428,7 +428,7 @@ func TestNoProcessIsLeft(t *testing.T) {
 	if took := time.Since(begun); took > 20*time.Second { // what it has started would live for a minute
 		t.Errorf("it took %v", took)
 	}
-	if !r.agent.program.gone() {
+	if !r.agent.program.Gone() {
 		t.Error("something of it lives")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
+	"signoff/internal/sandbox/stdio"
 )
 
 // outside runs the MCP servers of an agent in a sandbox. They are the operator's programs, with files, hosts and variables of their own that
@@ -88,15 +89,15 @@ func (o *outside) run(server mcp.Endpoint, connection io.Writer, input io.Reader
 	stop := context.AfterFunc(o.life, child.Kill)
 	defer stop()
 	o.tell(domain.AgentMCPServerUpdated{Server: server.Name, Status: domain.MCPServerStarted})
-	running := &program{child: child, stderr: newStderr(child.Stderr, o.stderr)}
+	running := stdio.Attend(child, "The program of the MCP server "+server.Name, o.stderr)
 	go func() {
 		_, _ = io.Copy(child.Stdin, input) // it ends with the agent, or with the relay
-		_ = running.end()
+		_ = running.End()
 	}()
 	_, _ = io.Copy(connection, child.Stdout)
 	_ = child.Stdout.Close()
-	_ = running.end()
-	within(drainedGrace, running.stderr.drained)
+	_ = running.End()
+	running.Drain()
 	return nil
 }
 
@@ -107,7 +108,7 @@ func (o *outside) close() error {
 		o.running.Wait()
 		close(ended)
 	}()
-	if !within(killGrace, ended) {
+	if !stdio.Within(stdio.KillGrace, ended) {
 		return errors.New("acp: an MCP server cannot be killed")
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"signoff/internal/sandbox/stdio"
 )
 
 // errTurnCancelled ends what the agent has asked for in a turn that was cancelled.
@@ -84,7 +86,7 @@ func (s *service) settle(grace time.Duration) {
 	}
 	idle := s.idle
 	s.mu.Unlock()
-	within(grace, idle)
+	stdio.Within(grace, idle)
 }
 
 // commands is the context of a command that the agent starts: it outlives the request, and may outlive the turn, but

@@ -10,6 +10,7 @@ import (
 
 	"signoff/internal/acp/wire"
 	"signoff/internal/domain"
+	"signoff/internal/sandbox/stdio"
 )
 
 const (
@@ -32,7 +33,7 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		return "", context.Cause(ctx)
 	}
 	if a.lost() { // nothing of the prompt is written yet
-		return "", a.program.exitError(a.config.Masked).With(domain.ErrNotPrompted)
+		return "", a.program.ExitError(a.config.Masked).With(domain.ErrNotPrompted)
 	}
 	a.service.renew(a.life)
 	a.translator.begin(host, prompt)
@@ -69,7 +70,7 @@ func (a *agent) promptAgent(ctx context.Context, host domain.Host, prompt domain
 
 // lost tells whether the process is dead, or of no use any more.
 func (a *agent) lost() bool {
-	return a.program.gone() || a.program.wasKilled() || a.peer.Cause() != nil
+	return a.program.Gone() || a.program.WasKilled() || a.peer.Cause() != nil
 }
 
 // turn asks the agent and waits for its answer, also where ctx ends.
@@ -148,8 +149,8 @@ func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 			return answer
 		case <-again.C:
 		case <-limited.Done():
-			a.program.kill("it did not stop when its turn was cancelled")
-			within(exitGrace, a.program.child.Done())
+			a.program.KillBecause("it did not stop when its turn was cancelled")
+			stdio.Within(stdio.ExitGrace, a.program.Done())
 			return wire.Answer{Err: context.DeadlineExceeded}
 		}
 	}

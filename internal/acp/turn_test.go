@@ -14,6 +14,7 @@ import (
 	"github.com/coder/acp-go-sdk"
 
 	"signoff/internal/domain"
+	"signoff/internal/sandbox/stdio"
 	"signoff/internal/tools/hosttest"
 )
 
@@ -304,9 +305,6 @@ func TestStandardErrorIsDrained(t *testing.T) {
 	r := newRig(t).open()
 	r.runs("stderrflood 1000000", "say done")
 	want(t, "text", r.host.Text(), "done")
-	if kept := len(r.agent.program.stderr.text()); kept > stderrKept*5/4 || kept < stderrKept {
-		t.Errorf("%d bytes are kept", kept)
-	}
 }
 
 // stuckHost takes nothing, as one does whose session is busy with something else.
@@ -331,7 +329,7 @@ func TestCloseFreesWhoWaitsForTheHost(t *testing.T) {
 	// On a busy machine the late text may still be read within its turn: then another turn has another one.
 	for try := 0; ; try++ {
 		r.runs("say hello", "late 20 say later")
-		if within(5*time.Second, stuck.entered) {
+		if stdio.Within(5*time.Second, stuck.entered) {
 			break
 		}
 		if try == 10 {
@@ -341,7 +339,7 @@ func TestCloseFreesWhoWaitsForTheHost(t *testing.T) {
 	if err := r.agent.Close(); err != nil {
 		t.Error(err)
 	}
-	if !within(20*time.Second, stuck.freed) {
+	if !stdio.Within(20*time.Second, stuck.freed) {
 		t.Error("the host is still waited for")
 	}
 }

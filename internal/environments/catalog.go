@@ -26,6 +26,9 @@ type Catalog struct {
 	environments map[string]domain.Environment
 	unavailable  map[string]string // name → the reason
 	offers       func(e domain.Environment, directory string) error
+
+	machine Machine // of New
+	data    string
 }
 
 // builtIn are the definitions that need no entry.
@@ -49,7 +52,7 @@ func New(config Config, machine Machine) (*Catalog, error) {
 	}
 	definitions := maps.Clone(builtIn)
 	maps.Copy(definitions, config.Definitions)
-	catalog := &Catalog{byDefault: string(domain.ViewWorkspace), environments: map[string]domain.Environment{}, unavailable: map[string]string{}}
+	catalog := &Catalog{byDefault: string(domain.ViewWorkspace), environments: map[string]domain.Environment{}, unavailable: map[string]string{}, machine: machine, data: config.Data}
 	for _, name := range slices.Sorted(maps.Keys(definitions)) {
 		if !launch.NameForm.MatchString(name) || name == "default" {
 			return nil, badName("environments", name)
@@ -177,6 +180,13 @@ func (c *Catalog) Defined(name string) (domain.Environment, error) {
 		return environment, domain.Invalid("/environment", "There is no environment %q; %s", name, c.names())
 	}
 	return environment, nil
+}
+
+// Mounts checks mounts that belong to something else than an environment, by the same rules; at is the place in the file that has the field mounts.
+func (c *Catalog) Mounts(at string, mounts map[string]string) ([]domain.Mount, error) {
+	var e domain.Environment
+	err := checker{Definition: Definition{Mounts: mounts}, at: at, machine: c.machine, data: c.data}.mount(&e)
+	return e.Mounts, err
 }
 
 // names ends a sentence about a name that is none.

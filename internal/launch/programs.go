@@ -66,7 +66,7 @@ func CheckVariable(at, name string) error {
 	case !variableForm.MatchString(name):
 		return domain.Invalid(at, "%q is not the name of a variable", name)
 	case name == "HOME":
-		return domain.Invalid(at, "HOME is set by the field home")
+		return domain.Invalid(at, "HOME is neither passed on nor set here: a program has a home of its own, and that of an agent is the field home")
 	case strings.HasPrefix(name, "SIGNOFF_"):
 		return domain.Invalid(at, "%s is the server's own and not passed on", name)
 	}
@@ -91,7 +91,7 @@ func AbsolutePath(path string) string {
 }
 
 // FindProgram looks for a command on the PATH that lookup tells of, the server's, as a shell does it. It is empty where there is none.
-func FindProgram(command string, lookup func(string) (string, bool)) string {
+func FindProgram(command string, lookup Lookup) string {
 	if filepath.IsAbs(command) {
 		return executable(command)
 	}
@@ -108,6 +108,17 @@ func executable(path string) string {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0 {
 		return ""
+	}
+	return path
+}
+
+// Real is a path without links, as far as it exists.
+func Real(path string) string {
+	if resolved, err := filepath.EvalSymlinks(path); err == nil {
+		return resolved
+	}
+	if folder := filepath.Dir(path); folder != path {
+		return filepath.Join(Real(folder), filepath.Base(path))
 	}
 	return path
 }

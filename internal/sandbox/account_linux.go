@@ -142,6 +142,28 @@ func writableFor(a account, stat unix.Stat_t) bool {
 	}
 }
 
+// WritesOnHost reports whether a command in a host environment can write a file or folder, by its mode. Whoever is not sure, writes.
+func WritesOnHost(e domain.Environment, path string) bool {
+	user, err := hostAccount(e)
+	if err != nil {
+		return true
+	}
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return !errors.Is(err, unix.ENOENT)
+	}
+	if user == nil {
+		return int(stat.Uid) == os.Geteuid() || unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil
+	}
+	if user.UID == 0 {
+		return true
+	}
+	size, err := unix.Getxattr(path, "system.posix_acl_access", nil)
+	hasList := err == nil && size > 0 // then the bits of the group bound those of all who are named
+	inGroup := int(stat.Gid) == user.GID || slices.Contains(user.Groups, stat.Gid)
+	return int(stat.Uid) == user.UID || (hasList || inGroup) && stat.Mode&unix.S_IWGRP != 0 || stat.Mode&unix.S_IWOTH != 0
+}
+
 // mappable tries whether the file system of a folder can be mounted with other owners. Overlay file systems, which containers are
 // made of, cannot.
 func mappable(folder string) error {

@@ -86,7 +86,7 @@ func (s *Sandbox) planWith(command domain.Command, process Process) (plan, error
 	if err != nil {
 		return plan{}, err
 	}
-	if err := view.furnish(process); err != nil {
+	if err := s.furnish(&view, dir, process); err != nil {
 		return plan{}, err
 	}
 	owner, err := view.settle(dir, command.Environment)

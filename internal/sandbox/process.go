@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// Process is a program that is spoken to over its standard streams: an agent.
+// Process is a program that is spoken to over its standard streams: an agent, or a tool server.
 type Process struct {
 	Argv []string // Argv[0] is an absolute path
 	Dir  string   // absolute; where it starts
@@ -17,6 +17,9 @@ type Process struct {
 	// Environment isolates the process; the zero value does not. A process on the host is not isolated either.
 	Environment domain.Environment
 	Hosts       []string // public hosts that an isolated process may connect to, beside the networks of its environment
+
+	// Shown are files that an isolated process finds besides, read-only, each at its own path, which is absolute and has no links in it.
+	Shown []string
 
 	// Home is an absolute folder that an isolated process finds at [ProcessHome], and may write. Empty: it has none.
 	Home string
@@ -28,7 +31,7 @@ type Process struct {
 }
 
 func unavailable(err error) error {
-	return domain.Errorf(domain.CodeAgentUnavailable, "The agent could not be started: %s", reason(err)).With(err)
+	return domain.Errorf(domain.CodeAgentUnavailable, "The program could not be started: %s", reason(err)).With(err)
 }
 
 // Child is a running [Process] with all that it starts. Its methods may be called by any number of goroutines at once,

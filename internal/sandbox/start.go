@@ -49,7 +49,7 @@ func (s *Sandbox) planProcess(process Process) (plan, error) {
 		return plan{}, unavailable(err)
 	}
 	if !info.IsDir() {
-		return plan{}, domain.Errorf(domain.CodeAgentUnavailable, "The agent cannot start in %s: not a folder.", process.Dir)
+		return plan{}, domain.Errorf(domain.CodeAgentUnavailable, "The program cannot start in %s: not a folder.", process.Dir)
 	}
 	if process.Environment.Isolated() {
 		return s.planIsolated(process)

@@ -108,7 +108,7 @@ func shownBy(e domain.Environment) []shown {
 		}
 	}
 	for _, mount := range e.Mounts {
-		all = append(all, shown{Path: mount.Path, Write: mount.Access == domain.AccessWrite && !e.ReadOnly})
+		all = append(all, shown{Path: mount.Path, Write: mount.Access == domain.AccessWrite})
 	}
 	slices.SortStableFunc(all, func(a, b shown) int { return strings.Compare(a.Path, b.Path) })
 	return all
@@ -129,8 +129,21 @@ func (v view) guardMounts(dir string, all *guards) {
 	}
 }
 
-// furnish adds what a process has inside beside the environment.
-func (v *view) furnish(process Process) error {
+// furnish adds what a process in dir has inside beside the environment.
+func (s *Sandbox) furnish(v *view, dir string, process Process) error {
+	for _, file := range process.Shown {
+		if slices.ContainsFunc(s.ownHidden(process.Environment), func(path string) bool { return within(path, file) }) {
+			return domain.Errorf(domain.CodeAgentUnavailable, "%s is hidden from every program, or lies in a folder that is.", file)
+		}
+		if within(dir, file) || v.inSight(file) {
+			continue
+		}
+		info, err := os.Lstat(file)
+		if real := resolved(file); err != nil || real != file || !info.Mode().IsRegular() {
+			return domain.Errorf(domain.CodeAgentUnavailable, "%s is not a file any more, or is reached by a link.", file).With(err)
+		}
+		v.Shown = append(v.Shown, shown{Path: file})
+	}
 	if len(process.Argv) > 0 && process.Argv[0] == OwnProgram || len(process.Serve) > 0 {
 		v.Programs = append(v.Programs, filepath.Base(OwnProgram))
 	}

@@ -58,7 +58,7 @@ func (s Secret) check() error {
 		return domain.Invalid(domain.Pointer("secrets", s.Name), "a secret's name has 1 to 100 letters, digits, dots, dashes and underscores, unlike %q", s.Name)
 	case !variables.MatchString(s.Variable):
 		return domain.Invalid("/secrets/"+s.Name+"/as", "%q is no name of a variable", s.Variable)
-	case steers(s.Variable):
+	case Steers(s.Variable):
 		return domain.Invalid("/secrets/"+s.Name+"/as", "%s tells programs what to do; a secret cannot be given in it", s.Variable)
 	case s.Value != "" && len(strings.TrimSpace(s.Value)) < MinLength:
 		return domain.Invalid("/secrets/"+s.Name, "its value is shorter than %d bytes, so it could not be masked where it shows up", MinLength)
@@ -78,8 +78,8 @@ var steering = []string{
 	"RUBYLIB", "RUBYOPT", "NODE_OPTIONS", "NODE_PATH", "JAVA_TOOL_OPTIONS", "CLASSPATH",
 }
 
-// steers tells also of families. Those that begin with SIGNOFF_ are the server's own.
-func steers(variable string) bool {
+// Steers reports whether a variable controls what programs do. It tells also of families. Those that begin with SIGNOFF_ are the server's own.
+func Steers(variable string) bool {
 	family := func(prefix string) bool { return strings.HasPrefix(variable, prefix) }
 	return slices.Contains(steering, variable) ||
 		slices.ContainsFunc([]string{"LD_", "DYLD_", "LC_", "XDG_", "BASH_FUNC_", "GIT_CONFIG", "SIGNOFF_"}, family)

@@ -45,22 +45,7 @@ func (r *Registry) environment(agent *agent, home string) map[string]string {
 
 // passOn returns the variables that the server has of these.
 func (r *Registry) passOn(names []string) map[string]string {
-	env := map[string]string{}
-	for _, name := range names {
-		if value, set := r.config.Lookup(name); set {
-			env[name] = value
-		}
-	}
-	return env
-}
-
-// lines writes variables as processes get them.
-func lines(env map[string]string) []string {
-	all := make([]string, 0, len(env))
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		all = append(all, name+"="+env[name])
-	}
-	return all
+	return launch.PassOn(r.config.Lookup, names)
 }
 
 // homeOf is where the home of the agent lies. It does not look whether it is there.

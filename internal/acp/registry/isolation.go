@@ -53,19 +53,8 @@ func (r *Registry) checkEnvironment(a *agent) error {
 
 // lies reports whether path is folder or in it, also behind links.
 func lies(path, folder string) bool {
-	relative, err := filepath.Rel(real(folder), real(path))
+	relative, err := filepath.Rel(launch.Real(folder), launch.Real(path))
 	return err == nil && filepath.IsLocal(relative)
-}
-
-// real is a path without links, as far as it exists.
-func real(path string) string {
-	if resolved, err := filepath.EvalSymlinks(path); err == nil {
-		return resolved
-	}
-	if folder := filepath.Dir(path); folder != path {
-		return filepath.Join(real(folder), filepath.Base(path))
-	}
-	return path
 }
 
 func (r *Registry) environmentInfo(name string) (info domain.EnvironmentInfo, known bool) {
@@ -110,7 +99,7 @@ func (r *Registry) notIsolable(a *agent) string {
 		return fmt.Sprintf("Its environment %s cannot be had here: %s", a.Environment, *info.Reason)
 	case program != "" && r.config.Starter != nil && !r.config.Starter.Shows(info.Environment, program):
 		return fmt.Sprintf("Its environment %s does not show its program %s. Add the folder in which it is installed to the environment, under show.",
-			a.Environment, real(program))
+			a.Environment, launch.Real(program))
 	case !r.hasKey(a):
 		return fmt.Sprintf("In an environment it signs in by a key, because a sign-in refreshes files of a home that it does not have there. Set one of %s for the server.",
 			strings.Join(a.lastingKeys(), ", "))
@@ -157,20 +146,9 @@ func (r *Registry) environmentOf(a *agent, choice domain.EnvironmentChoice) (dom
 	return r.config.Environments.Choose(choice)
 }
 
-// passedInside are the variables of the server that an agent in an environment gets. The proxy of the server is not its own.
-var passedInside = []string{"PATH", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TZ"}
-
-// certificates name files, which an environment may not show.
-var certificates = []string{"SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS"}
-
 // variablesInside is all that an agent in an environment is given, beside what the sandbox adds: its temporary folder and its proxy.
 func (r *Registry) variablesInside(a *agent, e domain.Environment) map[string]string {
-	env := r.passOn(passedInside)
-	for name, file := range r.passOn(certificates) {
-		if r.config.Starter != nil && r.config.Starter.Shows(e, file) {
-			env[name] = file
-		}
-	}
+	env := launch.VariablesInside(r.config.Lookup, func(file string) bool { return r.config.Starter != nil && r.config.Starter.Shows(e, file) })
 	maps.Copy(env, r.passOn(a.Env))
 	maps.Copy(env, a.SetEnv)
 	env["HOME"] = sandbox.ProcessHome
@@ -248,5 +226,5 @@ func (r *Registry) serverVariables() []string {
 	if path, set := env["PATH"]; set {
 		env["PATH"] = launch.AbsolutePath(path)
 	}
-	return lines(env)
+	return launch.Lines(env)
 }

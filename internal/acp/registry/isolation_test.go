@@ -14,6 +14,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/egress"
 	"signoff/internal/environments"
+	"signoff/internal/launch"
 	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
 	"signoff/internal/sandbox/proxy"
@@ -126,7 +127,7 @@ func TestAnAgentThatCannotBeIsolated(t *testing.T) {
 	}{
 		"with a key":                  {shown: elsewhere, variables: map[string]string{"ANTHROPIC_API_KEY": "k"}},
 		"without a key":               {shown: elsewhere, reason: "Set one of ANTHROPIC_API_KEY, ANTHROPIC_AUTH_TOKEN, CLAUDE_CODE_OAUTH_TOKEN"},
-		"with a program out of sight": {variables: map[string]string{"ANTHROPIC_API_KEY": "k"}, reason: "does not show its program " + real(program)},
+		"with a program out of sight": {variables: map[string]string{"ANTHROPIC_API_KEY": "k"}, reason: "does not show its program " + launch.Real(program)},
 		"where nothing isolates": {
 			shown: elsewhere, limit: domain.Errorf(domain.CodeEnvironmentUnavailable, "No user namespaces."),
 			variables: map[string]string{"ANTHROPIC_API_KEY": "k"}, reason: "cannot be had here: No user namespaces.",

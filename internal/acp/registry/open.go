@@ -146,7 +146,7 @@ func (r *Registry) launch(agent *agent, execution domain.Execution) (acp.Config,
 	if err != nil {
 		return acp.Config{}, err
 	}
-	process.Env = lines(env)
+	process.Env = launch.Lines(env)
 	return acp.Config{
 		Name:    agent.name,
 		Process: process,

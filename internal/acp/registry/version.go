@@ -62,11 +62,11 @@ func (r *Registry) askVersion(agent *agent, program string) string {
 		if process.Environment, err = r.environmentOf(agent, domain.EnvironmentChoice{}); err != nil {
 			return ""
 		}
-		process.Environment.Networks, process.Environment.Files, passed = nil, nil, passedInside
+		process.Environment.Networks, process.Environment.Files, passed = nil, nil, launch.Inside
 	}
 	env := r.passOn(passed)
 	env["HOME"], env["PATH"] = home, launch.AbsolutePath(env["PATH"])
-	process.Env = lines(env)
+	process.Env = launch.Lines(env)
 	child, err := r.config.Starter.Start(ctx, process)
 	if err != nil {
 		return ""

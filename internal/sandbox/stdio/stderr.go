@@ -1,4 +1,4 @@
-package acp
+package stdio
 
 import (
 	"bytes"
@@ -6,14 +6,14 @@ import (
 	"sync"
 )
 
-// stderrKept is how many bytes of the end of the agent's standard error are kept, and how many of its beginning are reported for
+// stderrKept is how many bytes of the end of a standard error are kept, and how many of its beginning are reported for
 // debugging.
 const (
 	stderrKept  = 64 << 10
 	stderrPiece = 8 << 10
 )
 
-// stderr keeps the end of what the agent writes there. It is read all the time: an agent that writes into a full pipe
+// stderr keeps the end of what a program writes there. It is read all the time: a program that writes into a full pipe
 // stands still, and nobody can see why.
 type stderr struct {
 	drained chan struct{} // everything was read
@@ -25,8 +25,7 @@ type stderr struct {
 	tail []byte
 }
 
-// newStderr begins to read. tell, unless it is nil, gets the first pieces. They end with a line, where lines are
-// not very long, so that a secret is not split into two halves that the masker would miss.
+// newStderr begins to read; see [Attend] for tell.
 func newStderr(from io.ReadCloser, tell func(text []byte)) *stderr {
 	s := &stderr{drained: make(chan struct{}), tell: tell}
 	go s.drain(from)
