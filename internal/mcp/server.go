@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/launch"
@@ -25,12 +26,23 @@ type Server struct {
 	URL        string
 	Transport  string            // [TransportHTTP] or [TransportSSE]; empty: HTTP
 	HeadersEnv map[string]string // header → the variable that holds its whole value
+
+	Required     bool          // an execution that cannot use it fails; otherwise it goes on without
+	KeepRunning  bool          // its memory matters: an execution with a live process of it is not parked
+	StartTimeout time.Duration // until it has named its tools; 0: [DefaultStartTimeout]
+	CallTimeout  time.Duration // of one call; 0: [DefaultCallTimeout]
 }
 
 // Transports of MCP servers with a URL.
 const (
 	TransportHTTP = "http"
 	TransportSSE  = "sse"
+)
+
+// Time-outs of servers that set none.
+const (
+	DefaultStartTimeout = 30 * time.Second
+	DefaultCallTimeout  = 2 * time.Minute
 )
 
 // Catalog knows the servers that the operator allows. The zero Catalog has none. Its methods may be called at once from several goroutines.
