@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"signoff/internal/domain"
+	"signoff/internal/jcs"
 )
 
 // shown is the approved call: every field that changes its effect.
@@ -33,7 +34,7 @@ func Hash(call domain.ToolCall, workingDirectory string, environment *domain.Env
 	if err != nil {
 		return "", fmt.Errorf("approvals: arguments are not JSON: %w", err)
 	}
-	canonical, err := canonicalJSON(plain)
+	canonical, err := jcs.Canonical(plain)
 	if err != nil {
 		return "", fmt.Errorf("approvals: arguments: %w", err)
 	}

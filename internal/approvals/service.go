@@ -10,6 +10,7 @@ import (
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
+	"signoff/internal/jcs"
 	"signoff/internal/store"
 )
 
@@ -338,8 +339,8 @@ func same(decision domain.Decision, approval domain.Approval, answer Answer) boo
 
 // sameJSON compares the values of two documents. A document without a canonical form equals only itself.
 func sameJSON(a, b json.RawMessage) bool {
-	canonicalA, errA := canonicalJSON(a)
-	canonicalB, errB := canonicalJSON(b)
+	canonicalA, errA := jcs.Canonical(a)
+	canonicalB, errB := jcs.Canonical(b)
 	return bytes.Equal(a, b) || (errA == nil && errB == nil && bytes.Equal(canonicalA, canonicalB))
 }
 

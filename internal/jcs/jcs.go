@@ -1,4 +1,5 @@
-package approvals
+// Package jcs writes JSON in its canonical form (RFC 8785), for hashes: two documents with the same value have the same bytes.
+package jcs
 
 import (
 	"bytes"
@@ -12,12 +13,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// canonicalJSON is the one spelling of a document (RFC 8785), or an error where it has none.
+// Canonical returns the one spelling of a document (RFC 8785), or an error where it has none.
 //
 // The canonical spelling of a number is that of the nearest float64. 9007199254740993 would become …992: who approves
 // that one record is deleted would have approved the other one, under the same hash. A number that does not survive has
 // no canonical form.
-func canonicalJSON(document []byte) ([]byte, error) {
+func Canonical(document []byte) ([]byte, error) {
 	canonical := jsontext.Value(bytes.Clone(document))
 	for numbers := jsontext.NewDecoder(bytes.NewReader(document)); ; {
 		token, err := numbers.ReadToken()

@@ -1,0 +1,189 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"signoff/internal/domain"
+)
+
+// Bounds of the lists of resources and prompts.
+const (
+	maxListed      = 1000
+	maxListedBytes = 1 << 20
+)
+
+// Resource is something that a server offers to read.
+type Resource struct {
+	URI         string // as the server wrote it: it is read by it
+	Name        string
+	Title       string
+	Description string
+	MediaType   string
+	Size        int64 // 0: the server does not say
+}
+
+// Prompt is a text with holes that a server offers as a template for a request.
+type Prompt struct {
+	Name        string
+	Title       string
+	Description string
+	Arguments   []PromptArgument
+}
+
+// PromptArgument is a hole of a [Prompt].
+type PromptArgument struct {
+	Name        string
+	Description string
+	Required    bool
+}
+
+// Resources lists what the server offers to read.
+func (s *Session) Resources(ctx context.Context, server string) ([]Resource, error) {
+	var all []Resource
+	err := s.listed(ctx, server, "resources/list", func(ctx context.Context, c *connection, cursor string) error {
+		_, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+		return err
+	}, "resources", func(raw json.RawMessage) {
+		var wire struct {
+			URI, Name, Title, Description, MIMEType string
+			Size                                    float64
+		}
+		if json.Unmarshal(raw, &wire) != nil || wire.URI == "" || len(wire.URI) > maxURLBytes {
+			return
+		}
+		all = append(all, Resource{
+			wire.URI, line(wire.Name, maxNameBytes), line(wire.Title, maxNameBytes), line(wire.Description, maxMessageBytes), line(wire.MIMEType, maxNameBytes), int64(wire.Size),
+		})
+	})
+	return all, err
+}
+
+// Read reads a resource of the server.
+func (s *Session) Read(ctx context.Context, server, uri string) (Result, error) {
+	raw, err := s.ask(ctx, server, "resources/read", func(ctx context.Context, c *connection) error {
+		_, err := c.session.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+		return err
+	})
+	if err != nil {
+		return Result{}, err
+	}
+	var wire struct {
+		Type     string     `json:"resultType"`
+		Contents []contents `json:"contents"`
+	}
+	if json.Unmarshal(raw, &wire) != nil || wire.Type != "" && wire.Type != resultComplete {
+		return Result{}, domain.Errorf(domain.CodeToolFailed, "The answer of the MCP server %q is not the contents of a resource.", server)
+	}
+	reading := &reading{}
+	for _, one := range wire.Contents {
+		reading.resource(&one)
+	}
+	return Result{Text: strings.Join(reading.text, "\n"), Files: reading.files}, nil
+}
+
+// Prompts lists the templates of the server.
+func (s *Session) Prompts(ctx context.Context, server string) ([]Prompt, error) {
+	var all []Prompt
+	err := s.listed(ctx, server, "prompts/list", func(ctx context.Context, c *connection, cursor string) error {
+		_, err := c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+		return err
+	}, "prompts", func(raw json.RawMessage) {
+		var wire Prompt
+		if json.Unmarshal(raw, &wire) != nil || wire.Name == "" || len(wire.Name) > maxNameBytes {
+			return
+		}
+		wire.Title, wire.Description = line(wire.Title, maxNameBytes), line(wire.Description, maxMessageBytes)
+		for i, argument := range wire.Arguments {
+			wire.Arguments[i].Description = line(argument.Description, maxMessageBytes)
+		}
+		all = append(all, wire)
+	})
+	return all, err
+}
+
+// Prompt fills in a template of the server, and returns it as one text.
+func (s *Session) Prompt(ctx context.Context, server, name string, arguments map[string]string) (string, error) {
+	raw, err := s.ask(ctx, server, "prompts/get", func(ctx context.Context, c *connection) error {
+		_, err := c.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: arguments})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	var wire struct {
+		Type     string `json:"resultType"`
+		Messages []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
+	}
+	if json.Unmarshal(raw, &wire) != nil || wire.Type != "" && wire.Type != resultComplete {
+		return "", domain.Errorf(domain.CodeToolFailed, "The answer of the MCP server %q is not a prompt.", server)
+	}
+	reading := &reading{}
+	for _, message := range wire.Messages {
+		var part wireContent
+		if json.Unmarshal(message.Content, &part) != nil {
+			return "", domain.Errorf(domain.CodeToolFailed, "A message of the prompt of the MCP server %q cannot be read.", server)
+		}
+		if len(wire.Messages) > 1 {
+			reading.say(line(message.Role, maxNameBytes) + ":")
+		}
+		reading.part(part)
+	}
+	return strings.Join(reading.text, "\n"), nil
+}
+
+// listed reads a list of the server, page by page.
+func (s *Session) listed(ctx context.Context, server, method string, send func(context.Context, *connection, string) error, field string, take func(json.RawMessage)) error {
+	count, size := 0, 0
+	return pages(func(cursor string) (next string, err error) {
+		raw, err := s.ask(ctx, server, method, func(ctx context.Context, c *connection) error { return send(ctx, c, cursor) })
+		if err != nil {
+			return "", err
+		}
+		var fields map[string]json.RawMessage
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &fields) != nil || json.Unmarshal(fields[field], &items) != nil {
+			return "", domain.Errorf(domain.CodeToolFailed, "The MCP server %q sent a list that cannot be read.", server)
+		}
+		for _, item := range items {
+			if count, size = count+1, size+len(item); count > maxListed || size > maxListedBytes {
+				return "", domain.Errorf(domain.CodeToolFailed, "The MCP server %q lists more than %d %s, or more than %d MiB of them.", server, maxListed, field, maxListedBytes>>20)
+			}
+			take(item)
+		}
+		_ = json.Unmarshal(fields["nextCursor"], &next)
+		return next, nil
+	})
+}
+
+// ask sends a request that only reads. It may be sent again without harm, and is not.
+func (s *Session) ask(ctx context.Context, server, method string, send func(context.Context, *connection) error) (json.RawMessage, error) {
+	l, err := s.link(server)
+	if err != nil {
+		return nil, err
+	}
+	c, err := l.connected(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clock := newClock(ctx, callTimeout(c.server))
+	defer clock.stop()
+	raw, err := c.send(clock.ctx, method, func(ctx context.Context) error { return send(ctx, c) })
+	if err == nil {
+		l.works()
+		return raw, nil
+	}
+	var failed *requestError
+	if errors.As(err, &failed) {
+		return nil, domain.Errorf(domain.CodeToolFailed, "The MCP server %q %s.", server, s.manager.config.Mask(failed.text)).With(err)
+	}
+	return nil, fmt.Errorf("mcp: %w", err)
+}

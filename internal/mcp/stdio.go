@@ -1,0 +1,211 @@
+package mcp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// maxGarbageBytes is how much a program may print on its standard output that is no message: a greeting, a warning of its runtime. The protocol
+// forbids it, and many do it. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio
+const maxGarbageBytes = 1 << 20
+
+// stdio speaks to a program over its standard streams. It is a [sdk.Transport], and its one connection.
+type stdio struct {
+	program Program
+	lines   *bufio.Reader
+	garbage int
+	queue   []jsonrpc.Message // the rest of a batch; only Read touches it
+
+	writing sync.Mutex
+	watched watched
+}
+
+func newStdio(program Program) *stdio {
+	return &stdio{program: program, lines: bufio.NewReaderSize(program, 64<<10)}
+}
+
+// Connect implements [sdk.Transport].
+func (s *stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+
+// SessionID implements [sdk.Connection].
+func (s *stdio) SessionID() string { return "" }
+
+// Close implements [sdk.Connection].
+func (s *stdio) Close() error { return s.program.Close() }
+
+// Read implements [sdk.Connection]. The end of the program unblocks it.
+func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
+	for len(s.queue) == 0 {
+		line, err := s.line()
+		if err != nil {
+			return nil, err
+		}
+		if len(line) == 0 {
+			continue
+		}
+		if s.queue = messages(line); len(s.queue) == 0 {
+			if s.garbage += len(line); s.garbage > maxGarbageBytes {
+				return nil, errors.New("mcp: the program prints too much on its standard output that is no message")
+			}
+		}
+	}
+	message := s.queue[0]
+	s.queue = s.queue[1:]
+	s.watched.arrived(message)
+	return message, nil
+}
+
+// line reads one line, at most [maxAnswerBytes] of it.
+func (s *stdio) line() ([]byte, error) {
+	var line []byte
+	for {
+		piece, err := s.lines.ReadSlice('\n')
+		if len(line)+len(piece) > maxAnswerBytes {
+			s.watched.tooLarge()
+			return nil, errTooLarge
+		}
+		line = append(line, piece...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case err != nil: // a line without an end was cut off
+			return nil, err
+		default:
+			return bytes.TrimSpace(line), nil
+		}
+	}
+}
+
+// messages returns the messages of a line: one, or those of a batch, which the revision 2025-03-26 knows. A line that is garbage has none.
+func messages(line []byte) []jsonrpc.Message {
+	parts := []json.RawMessage{line}
+	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
+		return nil
+	}
+	var all []jsonrpc.Message
+	for _, part := range parts {
+		message, err := jsonrpc.DecodeMessage(part)
+		if err != nil {
+			return nil
+		}
+		all = append(all, message)
+	}
+	return all
+}
+
+// Write implements [sdk.Connection].
+func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
+	line, err := jsonrpc.EncodeMessage(message)
+	if err != nil {
+		return fmt.Errorf("mcp: %w", err)
+	}
+	x := s.watched.departs(ctx, message)
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	n, err := s.program.Write(append(line, '\n'))
+	if x != nil && (err == nil || n > 0) {
+		x.isSent()
+	}
+	if err != nil {
+		return errors.Join(io.ErrClosedPipe, err)
+	}
+	return nil
+}
+
+// watched are the exchanges that wait for an answer on a connection that carries everything in two streams.
+type watched struct {
+	mu   sync.Mutex
+	open map[jsonrpc.ID]*exchange
+}
+
+// departs notes a request that is about to be sent. It returns the exchange of the request; nil: nobody watches it.
+func (w *watched) departs(ctx context.Context, message jsonrpc.Message) *exchange {
+	request, is := message.(*jsonrpc.Request)
+	if !is || !request.IsCall() {
+		return nil
+	}
+	x := exchangeFor(ctx, request.Method)
+	if x == nil {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == nil {
+		w.open = map[jsonrpc.ID]*exchange{}
+	}
+	w.open[request.ID] = x
+	context.AfterFunc(ctx, func() { w.forget(request.ID) })
+	return x
+}
+
+func (w *watched) forget(id jsonrpc.ID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, id)
+}
+
+func (w *watched) arrived(message jsonrpc.Message) {
+	response, is := message.(*jsonrpc.Response)
+	if !is {
+		return
+	}
+	w.mu.Lock()
+	x := w.open[response.ID]
+	delete(w.open, response.ID)
+	w.mu.Unlock()
+	if x != nil {
+		x.answered(response)
+	}
+}
+
+// tooLarge notes that the connection ends with an answer that nobody can read. It may be the answer to any of the requests.
+func (w *watched) tooLarge() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.open {
+		x.mu.Lock()
+		x.tooLarge = true
+		x.mu.Unlock()
+	}
+}
+
+// legacy is the connection of the SSE transport, with the requests shown to their exchanges.
+type legacy struct {
+	sdk.Connection
+	watched watched
+}
+
+// Read implements [sdk.Connection].
+func (l *legacy) Read(ctx context.Context) (jsonrpc.Message, error) {
+	message, err := l.Connection.Read(ctx)
+	if err == nil {
+		l.watched.arrived(message)
+	}
+	return message, err
+}
+
+// Write implements [sdk.Connection].
+func (l *legacy) Write(ctx context.Context, message jsonrpc.Message) error {
+	l.watched.departs(ctx, message)
+	return l.Connection.Write(ctx, message)
+}
+
+// legacyTransport is the HTTP+SSE transport of 2024-11-05.
+type legacyTransport struct{ sdk.SSEClientTransport }
+
+// Connect implements [sdk.Transport].
+func (t *legacyTransport) Connect(ctx context.Context) (sdk.Connection, error) {
+	connection, err := t.SSEClientTransport.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &legacy{Connection: connection}, nil
+}
