@@ -56,6 +56,7 @@ func (r *runner) request(messageID string, asked []provider.Call) (calls []pendi
 			Class:      call.Class,
 			Arguments:  call.Arguments,
 			Summary:    call.Summary,
+			MCP:        call.MCP,
 		})
 	}
 	return calls, told
@@ -186,7 +187,11 @@ func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *pendingC
 	allowed := call.ToolCall
 	allowed.Arguments = grant.Arguments
 	host := callHost{r.host, call.Tool, grant.Approved}
-	output, call.files, err = r.work(ctx, allowed, func() tools.Result { return tool.Run(ctx, host, allowed) })
+	do := func() tools.Result { return tool.Run(ctx, host, allowed) }
+	if continuer, is := tool.(tools.Continuer); is && grant.Continues != nil {
+		do = func() tools.Result { return continuer.Continue(ctx, host, allowed, *grant.Continues) }
+	}
+	output, call.files, err = r.work(ctx, allowed, do)
 	return domain.EditNote(grant.EditedBy, allowed.Arguments) + output, err // as a restart finds it, see [domain.Transcript]
 }
 
@@ -253,7 +258,7 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 	}
 	completed := domain.ToolCallCompleted{
 		ToolCallID:  call.ID,
-		Outcome:     domain.OutcomeSucceeded,
+		Outcome:     outcomeOf(result.Failure),
 		Output:      result.Output,
 		ModelOutput: result.ModelOutput,
 		Truncated:   result.Truncated,
@@ -262,10 +267,18 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 		Error:       result.Failure,
 		Files:       result.Files,
 	}
-	if result.Failure != nil {
-		completed.Outcome = domain.OutcomeFailed
-	}
 	return completed.ForModel(), completed.Files, r.host.Emit(ctx, completed)
+}
+
+func outcomeOf(failure *domain.Failure) domain.Outcome {
+	switch {
+	case failure == nil:
+		return domain.OutcomeSucceeded
+	case failure.Code == domain.CodeOutcomeUnknown:
+		return domain.OutcomeUnknown
+	default:
+		return domain.OutcomeFailed
+	}
 }
 
 // guarded turns a panic into a failed call: a bug in one tool must not end the execution, much less the server.

@@ -6,13 +6,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
-	"io"
 	"regexp"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"signoff/internal/domain"
 	"signoff/internal/runbooks"
@@ -21,7 +17,6 @@ import (
 
 const (
 	maxClientDescription = 40_000
-	clientMessage        = "The arguments do not fit the tool. Mend these places:"
 )
 
 // clientName is the pattern of tool names that every vendor accepts.
@@ -74,11 +69,8 @@ func (c *ClientTool) Definition() Definition { return c.definition }
 
 // Check implements [Tool].
 func (c *ClientTool) Check(arguments json.RawMessage, _ string) (Intent, error) {
-	if err := unambiguous(arguments); err != nil {
+	if err := CheckForeign(arguments, c.arguments); err != nil {
 		return Intent{}, err
-	}
-	if details := c.arguments.Check(arguments); len(details) > 0 {
-		return Intent{}, misfit(clientMessage, "", details)
 	}
 	if err := c.checkBlocks(arguments); err != nil {
 		return Intent{}, err
@@ -101,7 +93,7 @@ func (c *ClientTool) checkBlocks(arguments json.RawMessage) error {
 		return nil // the schema says which members are required
 	}
 	if details := c.blocks.CheckBlocks(blocks); len(details) > 0 {
-		return misfit(clientMessage, "/blocks", details)
+		return misfit(foreignMessage, "/blocks", details)
 	}
 	return nil
 }
@@ -109,21 +101,4 @@ func (c *ClientTool) checkBlocks(arguments json.RawMessage) error {
 // Run implements [Tool].
 func (*ClientTool) Run(context.Context, domain.Host, domain.ToolCall) Result {
 	return failed("", domain.Errorf(domain.CodeToolFailed, "This tool is run by the client, not here."))
-}
-
-// unambiguous refuses an object with two members of one name: a person could be shown one of them while the client takes the
-// other.
-func unambiguous(arguments json.RawMessage) error {
-	decoder := jsontext.NewDecoder(bytes.NewReader(arguments), jsontext.AllowInvalidUTF8(true))
-	_, err := decoder.ReadValue()
-	if err == nil {
-		if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
-			return nil
-		}
-	}
-	var wrong *jsontext.SyntacticError
-	if errors.As(err, &wrong) && errors.Is(err, jsontext.ErrDuplicateName) {
-		return invalid("The field %s is there twice.", code(wrong.JSONPointer.LastToken()))
-	}
-	return broken(err)
 }

@@ -93,6 +93,17 @@ func (p printed) result(of func(text string) Result) Result {
 	return result
 }
 
+// LongText is the result of a call that has found this text. Of one with more than most bytes, the model gets the beginning and the end, and may read
+// the rest in the log.
+func LongText(ctx context.Context, host domain.Host, callID, text string, most int) Result {
+	if len(text) <= most {
+		return Result{Output: text}
+	}
+	output := newOutput(ctx, host, callID, most/2, most/2)
+	_, _ = output.Write([]byte(text)) // into the log
+	return output.close().result(func(text string) Result { return Result{Output: text} })
+}
+
 // noticeLocked tells people that something is missing. Nothing can be done about that, so it does not tell how.
 func (o *output) noticeLocked(left int) string {
 	return fmt.Sprintf("[… %d bytes are missing here: the output had %d bytes, and only its beginning and its end are kept.]", left, o.shown.total())

@@ -59,7 +59,7 @@ func (r *Registry) Describe(name string, arguments json.RawMessage, dir string) 
 	definition := r.definitions[at]
 	call.Version, call.Class = definition.Version, definition.Class
 	intent, err := r.tools[at].Check(arguments, dir)
-	call.Summary, call.Action = intent.Summary, intent.Action
+	call.Summary, call.Action, call.MCP = intent.Summary, intent.Action, intent.MCP
 	return call, err
 }
 

@@ -38,6 +38,14 @@ type Asker interface {
 	Answered(arguments, answer json.RawMessage) Result
 }
 
+// Continuer is a tool whose calls may stop at a question to a person, and go on in another process.
+type Continuer interface {
+	Tool
+
+	// Continue goes on with a call that has asked, when the answer is there. Otherwise it is Run.
+	Continue(ctx context.Context, host domain.Host, call domain.ToolCall, from domain.Continuation) Result
+}
+
 // Definition is the name of a tool, its class, and its text for the model.
 type Definition struct {
 	Name        string
@@ -51,15 +59,17 @@ type Definition struct {
 type Intent struct {
 	Summary string        // in a sentence, for a person
 	Action  domain.Action // in the terms of the policy
+
+	MCP *domain.MCPTool // whose tool it is, of a tool of an MCP server; nil for all others
 }
 
 // Result is the result of a run.
 type Result struct {
-	Output      string // for people, and for the model where ModelOutput is empty
-	ModelOutput string // for the model alone, where it gets other words: how to read the text that it does not get
-	Truncated   bool   // Output leaves something out, and says so
-	ExitCode    *int   // of a command that came to its own end
-	Failure     *domain.Failure
+	Output      string              // for people, and for the model where ModelOutput is empty
+	ModelOutput string              // for the model alone, where it gets other words: how to read the text that it does not get
+	Truncated   bool                // Output leaves something out, and says so
+	ExitCode    *int                // of a command that came to its own end
+	Failure     *domain.Failure     // with [domain.CodeOutcomeUnknown], nobody knows whether it ran
 	Files       []domain.PromptPart // pictures, which the host keeps
 }
 

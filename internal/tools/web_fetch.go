@@ -90,12 +90,7 @@ func (w WebFetch) Run(ctx context.Context, host domain.Host, call domain.ToolCal
 	if page.status >= http.StatusMultipleChoices {
 		return failed(content[:runeCut(content, errorPageBytes)], refusal(page.status))
 	}
-	if len(content) <= parsed.maxBytes {
-		return Result{Output: content}
-	}
-	output := newOutput(ctx, host, call.ID, parsed.maxBytes/2, parsed.maxBytes/2)
-	_, _ = output.Write([]byte(content)) // into the log, where the rest can be read
-	return output.close().result(func(text string) Result { return Result{Output: text} })
+	return LongText(ctx, host, call.ID, content, parsed.maxBytes)
 }
 
 func (w WebFetch) fetch(ctx context.Context, target *url.URL, networks []domain.Network) (webPage, error) {

@@ -120,7 +120,7 @@ func (s *WebSearch) Run(ctx context.Context, _ domain.Host, call domain.ToolCall
 			list.WriteString("   " + snippet + "\n")
 		}
 	}
-	return Result{Output: fromTheWeb(s.endpoint.Hostname(), list.String())}
+	return Result{Output: Foreign(s.endpoint.Hostname(), list.String())}
 }
 
 // search asks the provider. Its address is the operator's, who may well have one in the private network.
