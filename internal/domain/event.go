@@ -205,6 +205,13 @@ type (
 		Message string          `json:"message,omitempty"` // why it has not started
 	}
 
+	// MCPServerRestarted reports that the program of an MCP server runs in a new process since our own agent used it last. Everything that the
+	// server kept in its memory is lost.
+	MCPServerRestarted struct {
+		Server  string `json:"server"`
+		Message string `json:"message,omitempty"` // why it runs in a new process
+	}
+
 	// AgentOptionsUpdated says what can be chosen with the agent, and what is chosen: its modes, its models and its other options.
 	// It replaces the options before.
 	AgentOptionsUpdated struct {
@@ -506,6 +513,7 @@ func (TurnContinued) EventType() EventType         { return TurnContinuedType }
 func (AgentExited) EventType() EventType           { return AgentExitedType }
 func (AgentUpdated) EventType() EventType          { return AgentUpdatedType }
 func (AgentModeChanged) EventType() EventType      { return AgentModeChangedType }
+func (MCPServerRestarted) EventType() EventType    { return "mcp.serverRestarted" }
 func (AgentMCPServerUpdated) EventType() EventType { return AgentMCPServerType }
 func (AgentOptionsUpdated) EventType() EventType   { return AgentOptionsType }
 func (CommandsUpdated) EventType() EventType       { return CommandsUpdatedType }

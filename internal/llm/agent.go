@@ -13,7 +13,7 @@ const defaultIterations = 50
 // agent answers the prompts of one execution; see prompt.go.
 type agent struct {
 	execution domain.Execution
-	tools     *toolset
+	tools     *toolset // with MCP servers, those of the present request
 	mask      mask
 	logger    *slog.Logger
 	retry     time.Duration // how long a request that fails is repeated, and
@@ -24,10 +24,14 @@ type agent struct {
 	account      account
 	conversation conversation
 	schemaless   map[string]bool // models that have refused the outputSchema
+	servers      *servers        // nil: it uses none
 }
 
 // Introduction implements [domain.Agent]. The model stands in the execution's source.
 func (a *agent) Introduction() domain.Introduction { return domain.Introduction{} }
 
-// Close implements [domain.Agent]. Nothing is held between two prompts.
-func (a *agent) Close() error { return nil }
+// Parkable tells whether it may be closed and opened again from the log. Only MCP servers are held between two prompts.
+func (a *agent) Parkable() bool { return !a.servers.keepRunning() }
+
+// Close implements [domain.Agent].
+func (a *agent) Close() error { return a.servers.close() }

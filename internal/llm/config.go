@@ -26,6 +26,8 @@ type Config struct {
 	// says of a failure passes it first.
 	Masker Masker
 
+	Servers Servers // the MCP servers that executions may use; nil = none
+
 	Transport http.RoundTripper // to the providers; nil = a direct connection, without any proxy
 	Logger    *slog.Logger      // nil = slog.Default()
 }

@@ -21,6 +21,9 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	if a.conversation.answered() {
 		return domain.StopEndTurn, nil
 	}
+	if err := t.connect(ctx); err != nil {
+		return "", err
+	}
 	notes, err := t.notes(ctx) // as they are when the turn begins
 	if err != nil {
 		return "", err
@@ -40,6 +43,9 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 	}
 	for limit := cmp.Or(max(a.execution.Request.MaxIterations, 0), defaultIterations); t.rounds < limit; {
 		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		if err := t.refresh(ctx); err != nil {
 			return "", err
 		}
 		calls, stop, err := t.round(ctx)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/mcptools"
 	"signoff/internal/llm/provider"
 	"signoff/internal/runbooks"
 	"signoff/internal/tools"
@@ -72,7 +73,11 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	if err != nil {
 		return nil, err
 	}
-	return r.agentOf(execution, candidates, granted), nil
+	a := r.agentOf(execution, candidates, granted)
+	if a.servers, err = newServers(r.config.Servers, opening, granted, a.mask); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // agentOf returns an agent with these models and tools.
@@ -95,9 +100,12 @@ func (r *Registry) agentOf(execution domain.Execution, candidates []*candidate, 
 	}
 }
 
-// Describe tells what a call of an execution would do: of a tool that every execution may have, or of one that its request declares
-// for its client.
+// Describe tells what a call of an execution would do: of a tool that every execution may have, of one that its request declares
+// for its client, or of one of its MCP servers, as far as its name says it.
 func (r *Registry) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
+	if call, is := mcptools.Describe(tool, arguments, request.MCPServers); is && !declares(request, tool) {
+		return call, tools.CheckForeign(arguments, nil)
+	}
 	if _, ours := r.tools.Lookup(tool); !ours || runbooks.ClientMayRun(request, tool) {
 		if granted, err := r.toolsets.of(request); err == nil {
 			if _, declared := granted.lookup(tool); declared {
@@ -106,6 +114,10 @@ func (r *Registry) Describe(request domain.Request, tool string, arguments json.
 		}
 	}
 	return r.tools.Describe(tool, arguments, request.WorkingDirectory)
+}
+
+func declares(request domain.Request, name string) bool {
+	return slices.ContainsFunc(request.ClientTools, func(tool domain.ClientTool) bool { return tool.Name == name })
 }
 
 // candidatesOf are the source's model and its fallbacks, each once: a model that has failed for good would fail again. One without its key, or whose entry

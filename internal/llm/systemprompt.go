@@ -58,7 +58,7 @@ func (t *turn) surroundings(ctx context.Context) string {
 }
 
 // systemPrompt is what the model reads first: the safety layer, which no request replaces; the persona, ours or the
-// request's; the rules of the kind, which no request replaces either; where it works, and what it sees there; the request's instructions; what
+// request's; the rules of the kind, which no request replaces either; where it works, and what it sees there; its MCP servers; the request's instructions; what
 // its answer has to fit; the notes, where it has some, and may change them if it writes.
 func (t *turn) systemPrompt(surroundings string, notes []domain.Memory) string {
 	request := &t.agent.execution.Request
@@ -71,7 +71,7 @@ func (t *turn) systemPrompt(surroundings string, notes []domain.Memory) string {
 		parts = append(parts, "Working directory: "+request.WorkingDirectory, surroundings)
 	}
 	_, writes := t.agent.tools.lookup(toolMemoryWrite)
-	parts = append(parts, request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))
+	parts = append(parts, t.serversPrompt(), request.Instructions, schema.Demand(request.OutputSchema), memoryPrompt(notes, writes))
 	return paragraphs(parts...)
 }
 

@@ -1,12 +1,14 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/llm/mcptools"
 	"signoff/internal/runbooks"
 	"signoff/internal/tools"
 )
@@ -20,6 +22,7 @@ const (
 	toolBlockDocs       = "get_block_docs"
 	toolDefaultShell    = "get_default_shell"
 	toolSubmitBlocks    = "submit_blocks"
+	toolSearchServers   = mcptools.SearchName
 )
 
 // toolset is the tools of one execution. Its model sees these and can call no other: one that would be refused
@@ -28,6 +31,8 @@ type toolset struct {
 	missing     []string // tools that another execution has, and texts may speak of; in backquotes
 	registry    *tools.Registry
 	definitions []tools.Definition
+	servers     *mcptools.Set // nil: it has no tools of MCP servers
+	served      []string      // those of its tools that are among the definitions
 }
 
 func newToolset(known *tools.Registry, request domain.Request) (*toolset, error) {
@@ -57,6 +62,24 @@ func newToolset(known *tools.Registry, request domain.Request) (*toolset, error)
 		granted.definitions[i].Description = granted.without(definition.Description)
 	}
 	return granted, nil
+}
+
+// with returns the toolset with those of MCP servers: it can call all of them, and shows some.
+func (s *toolset) with(servers *mcptools.Set, shown []string) *toolset {
+	granted := &toolset{missing: s.missing, servers: servers, served: shown}
+	var list []tools.Tool
+	for i, tool := range s.registry.Tools() {
+		list = append(list, servers.Bound(tool))
+		if s.definitions[i].Name != toolSearchServers || servers.OnDemand() {
+			granted.definitions = append(granted.definitions, s.definitions[i])
+		}
+	}
+	granted.registry = tools.NewRegistry(append(list, servers.Tools()...)...)
+	for _, name := range shown { // behind the others, in the order in which they came: what stands before them stays in the provider's cache
+		tool, _ := granted.lookup(name)
+		granted.definitions = append(granted.definitions, tool.Definition())
+	}
+	return granted
 }
 
 func (s *toolset) withheld(known *tools.Registry) (quoted []string) {
@@ -135,11 +158,14 @@ func grants(request domain.Request, definition tools.Definition) bool {
 
 // offers tells whether nothing that the request says keeps the tool away.
 func offers(request domain.Request, definition tools.Definition) bool {
-	if enabled := request.Tools.Enabled; enabled != nil && !slices.Contains(enabled, definition.Name) && definition.Name != toolSubmitBlocks {
+	if enabled := request.Tools.Enabled; enabled != nil && !slices.Contains(enabled, definition.Name) && !needed(definition.Name) {
 		return false
 	}
 	return allowed(request, definition.Class)
 }
+
+// needed tells whether a request has the tool without naming it: the other tools of the execution lead nowhere without it.
+func needed(name string) bool { return name == toolSubmitBlocks || name == toolSearchServers }
 
 // serves tells whether the kind of the execution has the tool, and the tool something to work with.
 func serves(request domain.Request, name string) bool {
@@ -157,6 +183,8 @@ func serves(request domain.Request, name string) bool {
 		return !generates && request.Memory
 	case toolAskUser:
 		return !generates && !request.Unattended // else nobody would answer
+	case toolSearchServers, mcptools.ResourcesName, mcptools.ReadName:
+		return !generates && len(request.MCPServers) > 0 && allowed(request, domain.ClassMCP)
 	default:
 		return !generates
 	}
@@ -183,6 +211,9 @@ func (s *toolset) describe(name string, arguments json.RawMessage, dir string) (
 	there := "There are no tools at all."
 	if names := s.names(); len(names) > 0 {
 		there = "The tools are: " + strings.Join(names, ", ") + "."
+	}
+	if s.servers != nil {
+		there = cmp.Or(s.servers.Missing(name), there)
 	}
 	return domain.ToolCall{Tool: name, Arguments: arguments},
 		domain.Errorf(domain.CodeUnknownTool, "There is no tool called %q. %s", name, there)

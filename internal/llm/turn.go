@@ -36,7 +36,18 @@ func (a *agent) begin(host domain.Host, prompt domain.Prompt) *turn {
 // instruct sets the text before the conversation.
 func (t *turn) instruct(system string) {
 	t.system = system
-	fixed := tokens(len(system))
+	t.weigh()
+}
+
+// grant gives the turn other tools.
+func (t *turn) grant(granted *toolset) {
+	t.agent.tools, t.runner.tools = granted, granted
+	t.weigh()
+}
+
+// weigh guesses the tokens of everything before the conversation.
+func (t *turn) weigh() {
+	fixed := tokens(len(t.system))
 	for _, tool := range t.agent.tools.definitions {
 		fixed += tokens(len(tool.Name) + len(tool.Description) + len(tool.Schema))
 	}

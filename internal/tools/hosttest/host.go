@@ -23,6 +23,7 @@ import (
 type Host struct {
 	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
 	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
+	Inquiry func(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error)   // nil expires every question of a started call
 	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
 	Files   fs.FS                                                                      // what can be read where there is no Tree
 	Tree    map[string]string                                                          // files that changes really change, by their path; nil refuses every change

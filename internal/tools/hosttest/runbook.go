@@ -8,9 +8,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// Inquire implements [domain.Host].
+// Inquire implements [domain.Host]: Inquiry answers. Nil answers nothing.
 func (h *Host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error) {
-	return h.Ask(ctx, inquiry.Question)
+	if h.Inquiry == nil {
+		return domain.Answer{Status: domain.ApprovalExpired}, nil
+	}
+	return h.Inquiry(ctx, inquiry)
 }
 
 // CallClient implements [domain.Host]: the call is judged as by Authorize, and Client answers it. Nil answers nothing.

@@ -1,0 +1,131 @@
+package mcptools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"signoff/internal/domain"
+	"signoff/internal/mcp"
+	"signoff/internal/tools"
+)
+
+const (
+	resultBytes = 32 << 10 // of a result, for the model; the rest is in the log
+	maxFiles    = 20       // of one result
+)
+
+// source names a server to a model.
+func source(server string) string { return "the MCP server " + tools.Quote(server) }
+
+// received is the result of a call that a server has answered.
+func (c *Config) received(ctx context.Context, host domain.Host, call domain.ToolCall, server string, got mcp.Result) tools.Result {
+	files, notes := kept(ctx, host, got.Files)
+	text := joined(append([]string{textOf(got)}, notes...)...)
+	if text == "" {
+		text = "(the result is empty)"
+	}
+	text = c.Mask(strings.ToValidUTF8(text, "\uFFFD")) // before it is cut: half a secret would not be known as one
+	result := tools.LongText(ctx, host, call.ID, tools.Foreign(source(server), text), resultBytes)
+	result.Files = files
+	if got.Failed {
+		result.Failure = &domain.Failure{Code: domain.CodeToolFailed, Message: "The tool of the MCP server says that it has failed."}
+	}
+	return result
+}
+
+// failed is the result of a call that brought none.
+func (c *Config) failed(server string, err error) tools.Result {
+	switch code := domain.CodeOf(err); code {
+	case domain.CodeDefinitionChanged:
+		return failure(code, "The MCP server has changed the definition of this tool since the call was allowed, so nothing was sent. "+
+			"You have the new definition now: read it, and call the tool again if that is still right.")
+	case domain.CodeInternal: // it has no code, and may name anything
+		return failure(domain.CodeToolFailed, "The MCP server could not be called.")
+	default:
+		result := failure(code, c.Mask(domain.FailureOf(err).Message))
+		if code == domain.CodeToolFailed { // it may have words of the server
+			result.ModelOutput = tools.Foreign(source(server), result.Output)
+		}
+		return result
+	}
+}
+
+func failure(code domain.Code, message string) tools.Result {
+	return tools.Result{Output: message, Failure: &domain.Failure{Code: code, Message: message}}
+}
+
+// noted is a result behind what has happened to servers since the last one: the model may rely on what one had in its memory.
+func (c *Config) noted(ctx context.Context, host domain.Host, result tools.Result) tools.Result {
+	var notes []string
+	for _, server := range c.Session.Restarted() {
+		notes = append(notes, fmt.Sprintf("[The MCP server %s was started again since you used it last. What it had in its memory is lost.]", server))
+		_ = host.Emit(ctx, domain.MCPServerRestarted{Server: server}) // refused only where the session is over
+	}
+	if notes == nil {
+		return result
+	}
+	if result.ModelOutput != "" {
+		result.ModelOutput = joined(append(notes, result.ModelOutput)...)
+	}
+	result.Output = joined(append(notes, result.Output)...)
+	return result
+}
+
+// textOf is the text of a result, with its structured content. Most servers send the same twice, for clients that know no structured content.
+func textOf(got mcp.Result) string {
+	if len(got.Structured) == 0 {
+		return got.Text
+	}
+	if same(got.Text, got.Structured) {
+		return string(got.Structured)
+	}
+	return joined(got.Text, "Structured content: "+string(got.Structured))
+}
+
+func same(text string, structured json.RawMessage) bool {
+	var of, with bytes.Buffer
+	if json.Compact(&of, []byte(text)) != nil || json.Compact(&with, structured) != nil {
+		return false
+	}
+	return bytes.Equal(of.Bytes(), with.Bytes())
+}
+
+// kept stores the pictures of a result. What cannot be stored is noted.
+func kept(ctx context.Context, host domain.Host, blobs []mcp.Blob) (files []domain.PromptPart, notes []string) {
+	for i, blob := range blobs {
+		if i == maxFiles {
+			notes = append(notes, fmt.Sprintf("[%d more files of the result are left out.]", len(blobs)-maxFiles))
+			break
+		}
+		part, err := picture(ctx, host, blob)
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("[A file of the result is left out: %s, %d bytes. %s]", tools.Quote(blob.MediaType), len(blob.Content), domain.FailureOf(err).Message))
+			continue
+		}
+		files = append(files, part)
+		notes = append(notes, fmt.Sprintf("[A picture: %s, %d bytes.]", part.MediaType, part.Size))
+	}
+	return files, notes
+}
+
+func picture(ctx context.Context, host domain.Host, blob mcp.Blob) (domain.PromptPart, error) {
+	stored, err := host.SaveFile(ctx, blob.Name, blob.Content)
+	if err != nil {
+		return domain.PromptPart{}, err
+	}
+	return domain.PromptPart{Type: domain.PartImage}.Stored("", stored)
+}
+
+// joined puts the texts that are not empty one below the other.
+func joined(texts ...string) string {
+	var all []string
+	for _, text := range texts {
+		if strings.TrimSpace(text) != "" {
+			all = append(all, text)
+		}
+	}
+	return strings.Join(all, "\n\n")
+}
