@@ -89,7 +89,6 @@ const (
 	CodeDestinationBlocked     Code = "destinationBlocked"     // the address is private, or not among those that were granted
 	CodeContextOverflow        Code = "contextOverflow"        // the conversation is longer than the model can read
 	CodeOutcomeUnknown         Code = "outcomeUnknown"         // it may have run when the process died
-	CodeDefinitionChanged      Code = "definitionChanged"      // the tool of an MCP server is not the one that was allowed; nothing was sent
 	CodeOutputInvalid          Code = "outputInvalid"          // the final answer does not fit the outputSchema
 	CodeGenerationFailed       Code = "generationFailed"       // the model handed in no blocks that can be used
 	CodeQuotaExceeded          Code = "quotaExceeded"          // the provider's account has nothing left

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/launch"
 )
 
 // Scope is one thing that a key may do.
@@ -20,6 +21,7 @@ const (
 	ApprovalsDecideUnseen Scope = "approvals:decideUnseen" // approve without naming the hash of what was shown
 	AgentsRead            Scope = "agents:read"            // agents, models and tools
 	EnvironmentsUse       Scope = "environments:use"       // other environments than the default one
+	MCPUse                Scope = "mcp:use"                // MCP servers of the tenant: all, or with a name behind another colon that one
 	PoliciesRead          Scope = "policies:read"          // permission rules, and dry runs
 	PoliciesWrite         Scope = "policies:write"         // permission rules, also by remembering a decision for all executions
 	MemoryRead            Scope = "memory:read"
@@ -32,7 +34,7 @@ const (
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
-	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
+	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, MCPUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
 	WebhooksWrite,
 }
 
@@ -41,7 +43,7 @@ func ParseScopes(names []string) ([]Scope, error) {
 	var scopes []Scope
 	for _, name := range names {
 		scope := Scope(strings.TrimSpace(name))
-		if !slices.Contains(Scopes, scope) {
+		if !slices.Contains(Scopes, scope) && !ofMCPServer(scope) {
 			return nil, domain.Invalid("scopes", "There is no scope %q; there are %s.", name, scopeNames())
 		}
 		scopes = append(scopes, scope)
@@ -53,10 +55,24 @@ func ParseScopes(names []string) ([]Scope, error) {
 	return slices.Compact(scopes), nil
 }
 
+// ofMCPServer reports whether the scope is about one MCP server.
+func ofMCPServer(scope Scope) bool {
+	server, is := strings.CutPrefix(string(scope), string(MCPUse)+":")
+	return is && launch.NameForm.MatchString(server)
+}
+
+// MayUseMCP reports whether the principal may use an MCP server of its tenant.
+func (p Principal) MayUseMCP(server string) bool { return p.May(MCPUse) || p.May(MCPUse+":"+Scope(server)) }
+
+// MayUseSomeMCP reports whether there may be an MCP server that the principal may use.
+func (p Principal) MayUseSomeMCP() bool {
+	return p.May(MCPUse) || slices.ContainsFunc(p.Scopes, func(scope string) bool { return ofMCPServer(Scope(scope)) })
+}
+
 func scopeNames() string {
 	names := make([]string, len(Scopes))
 	for i, scope := range Scopes {
 		names[i] = string(scope)
 	}
-	return strings.Join(names, ", ")
+	return strings.Join(names, ", ") + ", " + string(MCPUse) + ":SERVER"
 }

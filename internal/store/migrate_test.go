@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -322,6 +323,29 @@ func migrateFrom(t *testing.T, version int, data string) {
 		commit(t, s, c)
 		if n := len(storetest.Log(t, s, "x")); n != 5 {
 			t.Errorf("%d events", n)
+		}
+	})
+}
+
+// TestKeysKeepWhatTheyCould: a key that created executions could give MCP servers to external agents, before that took a scope.
+func TestKeysKeepWhatTheyCould(t *testing.T) {
+	onEmpty(t, func(t *testing.T, open func() *store.Store) {
+		s := open()
+		if err := s.MigrateFrom(t.Context(), upTo(t, 17)); err != nil {
+			t.Fatal(err)
+		}
+		for id, scopes := range map[string][]string{"creates": {"events:read", "executions:write", "memory:read"}, "reads": {"executions:read"}} {
+			if err := s.CreateKey(t.Context(), store.Key{ID: id, Tenant: domain.DefaultTenant, Name: id, Hash: []byte(id), Scopes: scopes}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[string][]string{"creates": {"events:read", "executions:write", "mcp:use", "memory:read"}, "reads": {"executions:read"}} {
+			if key, err := s.KeyByID(t.Context(), id); err != nil || !slices.Equal(key.Scopes, want) {
+				t.Errorf("%s: %v, %v", id, key.Scopes, err)
+			}
 		}
 	})
 }

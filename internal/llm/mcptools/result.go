@@ -40,13 +40,13 @@ func (c *Config) received(ctx context.Context, host domain.Host, call domain.Too
 func (c *Config) failed(server string, err error) tools.Result {
 	switch code := domain.CodeOf(err); code {
 	case domain.CodeDefinitionChanged:
-		return failure(code, "The MCP server has changed the definition of this tool since the call was allowed, so nothing was sent. "+
-			"You have the new definition now: read it, and call the tool again if that is still right.")
+		return failure(code, c.Mask(domain.FailureOf(err).Message)+" Nothing was sent. You have the present list of tools now: "+
+			"look at the tool again, and call it if that is still right.")
 	case domain.CodeInternal: // it has no code, and may name anything
 		return failure(domain.CodeToolFailed, "The MCP server could not be called.")
 	default:
 		result := failure(code, c.Mask(domain.FailureOf(err).Message))
-		if code == domain.CodeToolFailed { // it may have words of the server
+		if code == domain.CodeToolFailed || code == domain.CodeMCPServerUnavailable { // it may have words of the server
 			result.ModelOutput = tools.Foreign(source(server), result.Output)
 		}
 		return result
@@ -76,18 +76,17 @@ func (c *Config) noted(ctx context.Context, host domain.Host, result tools.Resul
 
 // textOf is the text of a result, with its structured content. Most servers send the same twice, for clients that know no structured content.
 func textOf(got mcp.Result) string {
-	if len(got.Structured) == 0 {
+	if len(got.Structured) == 0 || begins(got.Text, got.Structured) {
 		return got.Text
-	}
-	if same(got.Text, got.Structured) {
-		return string(got.Structured)
 	}
 	return joined(got.Text, "Structured content: "+string(got.Structured))
 }
 
-func same(text string, structured json.RawMessage) bool {
+// begins reports whether a text begins with the document.
+func begins(text string, document json.RawMessage) bool {
+	var first json.RawMessage
 	var of, with bytes.Buffer
-	if json.Compact(&of, []byte(text)) != nil || json.Compact(&with, structured) != nil {
+	if json.NewDecoder(strings.NewReader(text)).Decode(&first) != nil || json.Compact(&of, first) != nil || json.Compact(&with, document) != nil {
 		return false
 	}
 	return bytes.Equal(of.Bytes(), with.Bytes())
