@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -49,31 +50,22 @@ func (s *Session) Call(ctx context.Context, call Call) (Answer, error) {
 	return s.answer(raw, tool, c.revision())
 }
 
-// prepared returns the connection that will run a call, and the tool as it is there at this moment. A connection that turns out to be dead is made again:
-// nothing of the call has been sent.
+// prepared returns the connection that will run a call, and the tool as it is there at this moment.
 func (l *link) prepared(ctx context.Context, call Call) (*connection, Tool, error) {
-	for attempt := 1; ; attempt++ {
-		c, err := l.connected(ctx)
-		if err != nil {
-			return nil, Tool{}, err
-		}
-		listed, err := l.list(ctx, c)
-		if err != nil && attempt == 1 && !c.isAlive() && ctx.Err() == nil {
-			continue
-		}
-		if err != nil {
-			return nil, Tool{}, err
-		}
-		tool, known := listed.find(call.Tool)
-		switch {
-		case !known:
-			return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has no tool %s any more.", call.Server, serverText(call.Tool))
-		case tool.Definition != call.Definition:
-			return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has changed the definition of the tool %s since the call was allowed.",
-				call.Server, serverText(call.Tool))
-		}
-		return c, tool, nil
+	c, listed, err := l.asked(ctx)
+	if err != nil {
+		return nil, Tool{}, err
 	}
+	l.compare(listed)
+	tool, known := listed.find(call.Tool)
+	switch {
+	case !known:
+		return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has no tool %s any more.", call.Server, serverText(call.Tool))
+	case tool.Definition != call.Definition:
+		return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has changed the definition of the tool %s since the call was allowed.",
+			call.Server, serverText(call.Tool))
+	}
+	return c, tool, nil
 }
 
 // notCalled is the error of a call of which nothing was sent.
@@ -86,8 +78,8 @@ func notCalled(ctx context.Context, call Call, err error) error {
 
 // callFailed is the error of a call that was about to be sent.
 func (s *Session) callFailed(ctx context.Context, call Call, err error) error {
-	failed, is := err.(*requestError)
-	if !is {
+	var failed *requestError
+	if !errors.As(err, &failed) {
 		return err
 	}
 	text := s.manager.config.Mask(failed.text)

@@ -35,10 +35,11 @@ type connection struct {
 	name    string
 	server  Server
 	session *sdk.ClientSession
-	program Program // nil: an address
-	end     context.CancelCauseFunc
-	life    context.Context // ends with the connection
-	done    chan struct{}   // closed when the SDK has given up the connection
+	stdio   *stdio                  // nil: an address
+	end     context.CancelCauseFunc // of life
+	life    context.Context         // ends with the connection, and ends its requests
+	cut     func()                  // ends what is still open over HTTP
+	done    chan struct{}           // closed when the SDK has given up the connection
 
 	mu        sync.Mutex
 	calls     []*openCall // in the order of their beginning
@@ -75,7 +76,7 @@ func (d dialling) attempt(ctx context.Context, revision string) (*connection, er
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), errLate)
 	defer cancel()
 	life, end := context.WithCancelCause(context.Background())
-	c := &connection{name: d.name, server: d.server, end: end, life: life, done: make(chan struct{})}
+	c := &connection{name: d.name, server: d.server, end: end, life: life, cut: func() {}, done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	transport, err := d.transport(ctx, c)
 	if err != nil {
@@ -84,18 +85,23 @@ func (d dialling) attempt(ctx context.Context, revision string) (*connection, er
 	}
 	discovering := &discovery{within: startTimeout(d.server) / 2}
 	c.session, err = d.client(c, discovering).Connect(life, transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	if c.session != nil {
+		go c.watch()
+	}
 	if err == nil && !stop() {
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, c.notConnected(ctx, err, discovering)
 	}
-	go func() {
-		_ = c.session.Wait()
-		end(errLost)
-		close(c.done)
-	}()
 	return c, nil
+}
+
+// watch waits for the end of the connection.
+func (c *connection) watch() {
+	_ = c.session.Wait()
+	c.end(errLost)
+	close(c.done)
 }
 
 var errLate = errors.New("it did not answer in time")
@@ -108,24 +114,17 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 		err = context.Cause(ctx)
 	}
 	c.end(err)
+	exited := c.stdio != nil && c.stdio.hasExited()
 	if c.session != nil {
-		go func() { _ = c.session.Close() }()
+		c.close()
+	} else if c.stdio != nil {
+		_ = c.stdio.Close()
 	}
-	if c.program == nil {
-		return err
+	c.cut()
+	if exited {
+		err = cmp.Or(c.stdio.program.Failure(), err)
 	}
-	exited := false
-	select {
-	case <-c.program.Done():
-		exited = true
-	default:
-	}
-	_ = c.program.Close()
-	<-c.program.Done()
-	if failure := c.program.Failure(); exited && failure != nil {
-		err = failure
-	}
-	if discovering.failed && ctx.Err() == nil {
+	if exited && discovering.failed && ctx.Err() == nil {
 		return errDiscoverKilled{err}
 	}
 	return err
@@ -145,7 +144,7 @@ func (d *discovery) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 		ctx, cancel := context.WithTimeout(ctx, d.within)
 		defer cancel()
 		result, err := next(ctx, method, request)
-		d.failed = errors.Is(err, sdk.ErrConnectionClosed) || err != nil && strings.HasSuffix(err.Error(), "EOF")
+		d.failed = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)
 		return result, err
 	}
 }
@@ -156,11 +155,14 @@ func (d dialling) transport(ctx context.Context, c *connection) (sdk.Transport, 
 		if err != nil {
 			return nil, err
 		}
-		c.program = program
-		return newStdio(program), nil
+		c.stdio = newStdio(program)
+		return c.stdio, nil
 	}
 	reach := reachOf(d.server)
-	client := wire{reach: reach, headers: d.headers, life: c.life, next: reach.transport()}.client()
+	connections := reach.transport()
+	open, end := context.WithCancel(context.Background())
+	c.cut = func() { end(); connections.CloseIdleConnections() }
+	client := wire{reach: reach, headers: d.headers, life: open, next: connections}.client()
 	if d.server.Transport == TransportSSE {
 		return &legacyTransport{sdk.SSEClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}}, nil
 	}
@@ -226,10 +228,11 @@ func (c *connection) version() string {
 
 // close returns when nothing is left of the connection: after five seconds at most, as [Program] does. Open requests fail.
 func (c *connection) close() {
-	closed := make(chan struct{})
-	if c.program != nil {
-		_ = c.program.Close()
+	c.end(errClosed)
+	if c.stdio != nil {
+		_ = c.stdio.Close()
 	}
+	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
 		_ = c.session.Close()
@@ -238,7 +241,8 @@ func (c *connection) close() {
 	case <-closed:
 	case <-time.After(graceOfClose):
 	}
-	c.end(errClosed)
+	c.cut()
+	<-closed
 	<-c.done
 }
 
@@ -290,7 +294,7 @@ func (x *exchange) outcome(ctx context.Context, err error) (json.RawMessage, err
 	case x.tooLarge:
 		return nil, &requestError{unread, fmt.Sprintf("answered with more than %d MiB", maxAnswerBytes>>20), err}
 	case errors.As(err, &blocked):
-		return nil, &requestError{x.orUnsent(refused), "could not be reached: " + blocked.Message, err}
+		return nil, &requestError{x.orUnsent(refused), "could not be asked: " + blocked.Message, err}
 	case x.status >= 400 && x.status < 500 && err != nil:
 		return nil, &requestError{refused, fmt.Sprintf("answered with HTTP status %d", x.status), err}
 	case !x.sent && ctx.Err() != nil:
@@ -389,3 +393,12 @@ func plain(err error) string {
 }
 
 func callTimeout(server Server) time.Duration { return cmp.Or(server.CallTimeout, DefaultCallTimeout) }
+
+// isLost reports whether a failed request has shown that its connection is of no use any more.
+func isLost(err error) bool {
+	var failed *requestError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	return failed.fate == unsent || failed.fate == unknown || errors.Is(err, sdk.ErrSessionMissing)
+}

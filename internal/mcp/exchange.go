@@ -53,16 +53,23 @@ func exchangeFor(ctx context.Context, method string) *exchange {
 	return x
 }
 
-func (x *exchange) identify(id string) {
+// departs notes an HTTP request that is about to be sent. After a 401, the SDK signs in and sends the request again: the server has refused the first one.
+func (x *exchange) departs(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.id = id
+	x.id, x.status = id, 0
 }
 
-func (x *exchange) isSent() {
+func (x *exchange) mark(sent bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.sent = true
+	x.sent = sent
+}
+
+func (x *exchange) overflows() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tooLarge = true
 }
 
 func (x *exchange) answered(response *jsonrpc.Response) {
@@ -71,15 +78,18 @@ func (x *exchange) answered(response *jsonrpc.Response) {
 	x.answer = answerOf(response)
 }
 
-// begins notes the beginning of an HTTP answer. A stream that goes on in a second answer is one stream.
+// begins notes the beginning of an HTTP answer to the request itself.
 func (x *exchange) begins(status int, isStream bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status = status
-	if !isStream || !x.isStream {
-		x.body.Reset()
-	}
-	x.isStream = isStream
+	x.status, x.isStream = status, isStream
+	x.body.Reset()
+}
+
+// goesOn notes that a stream that was cut goes on in another answer. The status of that one says nothing about the request.
+func (x *exchange) goesOn() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	x.body.WriteString("\n\n")
 }
 

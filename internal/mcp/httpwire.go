@@ -16,7 +16,7 @@ import (
 type wire struct {
 	reach   reach
 	headers map[string]string
-	life    context.Context
+	life    context.Context // ends the requests that are still open
 	next    http.RoundTripper
 }
 
@@ -34,8 +34,8 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	stop := context.AfterFunc(w.life, cancel)
 	release := func() { stop(); cancel() }
 	x := w.exchange(request)
-	if x != nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.isSent() }})
+	if x != nil && request.Method == http.MethodPost {
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.mark(true) }})
 	}
 	request = request.Clone(ctx)
 	if !redirected {
@@ -49,7 +49,10 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	body := &wireBody{ReadCloser: response.Body, release: release, exchange: x, left: maxAnswerBytes, endless: request.Method == http.MethodGet}
-	if x != nil {
+	switch {
+	case x != nil && request.Method == http.MethodGet:
+		x.goesOn()
+	case x != nil:
 		mediaType, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 		x.begins(response.StatusCode, mediaType == "text/event-stream")
 	}
@@ -76,7 +79,7 @@ func (w wire) exchange(request *http.Request) *exchange {
 	}
 	x := exchangeFor(request.Context(), message.Method)
 	if x != nil {
-		x.identify(string(message.ID))
+		x.departs(string(message.ID))
 	}
 	return x
 }

@@ -37,7 +37,6 @@ type link struct {
 	offer      definitions
 	offering   bool // offer is what the session has been given
 	outdated   bool // the server is to be asked again
-	closed     bool
 }
 
 func newLink(session *Session, name string, server Server) *link {
@@ -52,11 +51,12 @@ func (l *link) offered(ctx context.Context) (definitions, error) {
 		l.give(known.definitions)
 		return known.definitions, nil
 	}
-	c, err := l.connected(ctx)
+	_, listed, err := l.asked(ctx)
 	if err != nil {
 		return definitions{}, err
 	}
-	return l.list(ctx, c)
+	l.give(listed)
+	return listed, nil
 }
 
 // mustAsk reports whether what is known of the server is not enough.
@@ -67,31 +67,49 @@ func (l *link) mustAsk(known knowledge) bool {
 	return isOld || l.outdated || l.server.Required && l.connection == nil
 }
 
-// list asks the server for its tools, and learns them.
-func (l *link) list(ctx context.Context, c *connection) (definitions, error) {
-	l.mu.Lock()
-	l.outdated = false // before it is asked: a notification that arrives meanwhile counts
-	l.mu.Unlock()
-	listed, err := c.list(ctx)
-	if err != nil {
-		failure := l.session.unavailable(l.name, err)
-		if ctx.Err() == nil {
-			l.fails(failure)
+// asked returns a live connection, with the tools of the server at this moment. A connection that turns out to be dead is made again, once: a list can
+// be read twice without harm.
+func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
+	for attempt := 1; ; attempt++ {
+		c, err := l.connected(ctx)
+		if err != nil {
+			return nil, definitions{}, err
 		}
-		return definitions{}, failure
+		l.mu.Lock()
+		l.outdated = false // before it is asked: a notification that arrives meanwhile counts
+		l.mu.Unlock()
+		listed, err := c.list(ctx)
+		switch {
+		case err == nil:
+			l.session.manager.learn(l.place(), func(k *knowledge) { k.listed, k.definitions, k.failure, k.tried = true, listed, "", true })
+			return c, listed, nil
+		case ctx.Err() != nil:
+			return nil, definitions{}, context.Cause(ctx)
+		case isLost(err):
+			c.end(errLost)
+		}
+		if attempt == 2 || c.isAlive() || errors.Is(err, errTimeout) {
+			failure := l.session.unavailable(l.name, err)
+			l.fails(failure)
+			return nil, definitions{}, failure
+		}
 	}
-	l.session.manager.learn(l.place(), func(k *knowledge) {
-		k.listed, k.definitions, k.failure, k.tried = true, listed, "", true
-	})
-	l.give(listed)
-	return listed, nil
 }
 
-// give notes what the session is given, and tells it when that is new.
+// give notes what the session is given.
 func (l *link) give(listed definitions) {
 	l.mu.Lock()
-	changed := l.offering && !l.offer.equal(listed)
+	defer l.mu.Unlock()
 	l.offer, l.offering = listed, true
+}
+
+// compare tells the session when the server has other tools than those that it was given.
+func (l *link) compare(listed definitions) {
+	l.mu.Lock()
+	changed := l.offering && !l.offer.equal(listed)
+	if changed {
+		l.offering = false // until the session has asked for the new ones
+	}
 	l.mu.Unlock()
 	if changed {
 		l.session.revision.Add(1)
@@ -130,7 +148,10 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 	case l.connecting <- struct{}{}:
 		defer func() { <-l.connecting }()
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return nil, l.notWaited(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, l.notWaited(ctx)
 	}
 	if c, err := l.ready(); c != nil || err != nil {
 		return c, err
@@ -139,7 +160,7 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 	c, err := l.dial(ctx)
 	if err != nil {
 		if ctx.Err() != nil { // whoever wanted it has gone; the server has done nothing wrong
-			return nil, context.Cause(ctx)
+			return nil, l.notWaited(ctx)
 		}
 		failure := l.session.unavailable(l.name, err)
 		l.fails(failure)
@@ -149,19 +170,24 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
+func (l *link) notWaited(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, errClosed) {
+		return cause
+	}
+	return domain.Errorf(domain.CodeMCPServerUnavailable, "The session with the MCP server %q is closed.", l.name)
+}
+
 // ready returns the live connection, or why none is to be made now; neither: one is to be made.
 func (l *link) ready() (*connection, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.noticeLoss()
 	switch {
-	case l.closed:
-		return nil, domain.Errorf(domain.CodeMCPServerUnavailable, "The session with the MCP server %q is closed.", l.name)
-	case l.connection != nil && l.connection.isAlive():
-		return l.connection, nil
 	case time.Now().Before(l.retry):
 		return nil, cmp.Or(l.failure, error(domain.Errorf(domain.CodeMCPServerUnavailable, "The MCP server %q has ended too often; it is started again in %s.",
 			l.name, time.Until(l.retry).Round(time.Second))))
+	case l.connection != nil && l.connection.isAlive():
+		return l.connection, nil
 	}
 	return nil, nil
 }
@@ -240,7 +266,7 @@ func (l *link) dial(ctx context.Context) (*connection, error) {
 func (l *link) begin(c *connection) {
 	l.mu.Lock()
 	l.connection, l.began, l.lost = c, time.Now(), false
-	again := l.used && c.program != nil
+	again := l.used && c.stdio != nil
 	l.restarted = l.restarted || again
 	l.used = true
 	news := again && !l.outdated
@@ -266,7 +292,7 @@ func (l *link) works() {
 func (l *link) isRunning() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.connection != nil && l.connection.program != nil && l.connection.isAlive()
+	return l.connection != nil && l.connection.stdio != nil && l.connection.isAlive()
 }
 
 func (l *link) usedBefore() {
@@ -286,7 +312,6 @@ func (l *link) takeRestarted() bool {
 // close ends the connection. The life of the session is over: whoever is connecting gives up.
 func (l *link) close() {
 	l.mu.Lock()
-	l.closed = true
 	c := l.connection
 	l.mu.Unlock()
 	if c != nil {

@@ -247,6 +247,7 @@ func (c *connection) elicit(ctx context.Context, request *sdk.ElicitRequest) (*s
 	if open == nil {
 		return declined, nil
 	}
+	defer c.haltClocks()()
 	defer c.questionDone()
 	asked := elicitation{Mode: request.Params.Mode, Message: request.Params.Message, URL: request.Params.URL}
 	if request.Params.RequestedSchema != nil {
@@ -293,6 +294,21 @@ func (c *connection) asker() (open *openCall, others bool) {
 	return open, len(c.calls) > 1
 }
 
+// haltClocks stops the time of all open calls, because nobody knows which of them waits for the answer, until the returned function is called.
+func (c *connection) haltClocks() (goOn func()) {
+	c.mu.Lock()
+	open := slices.Clone(c.calls)
+	c.mu.Unlock()
+	for _, o := range open {
+		o.clock.halt()
+	}
+	return func() {
+		for _, o := range open {
+			o.clock.goOn()
+		}
+	}
+}
+
 func (c *connection) questionDone() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -301,8 +317,6 @@ func (c *connection) questionDone() {
 
 // ask waits for the answer, for the end of the call, or of the connection.
 func (o *openCall) ask(ctx, life context.Context, form json.RawMessage) (domain.Answer, error) {
-	o.clock.halt()
-	defer o.clock.goOn()
 	type answered struct {
 		answer domain.Answer
 		err    error

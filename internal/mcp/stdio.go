@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -25,12 +26,13 @@ type stdio struct {
 	garbage int
 	queue   []jsonrpc.Message // the rest of a batch; only Read touches it
 
-	writing sync.Mutex
+	writing chan struct{} // held by whoever writes; a channel, so that waiting for it can end
+	closing sync.Once
 	watched watched
 }
 
 func newStdio(program Program) *stdio {
-	return &stdio{program: program, lines: bufio.NewReaderSize(program, 64<<10)}
+	return &stdio{program: program, lines: bufio.NewReaderSize(program, 64<<10), writing: make(chan struct{}, 1)}
 }
 
 // Connect implements [sdk.Transport].
@@ -39,8 +41,21 @@ func (s *stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil
 // SessionID implements [sdk.Connection].
 func (s *stdio) SessionID() string { return "" }
 
-// Close implements [sdk.Connection].
-func (s *stdio) Close() error { return s.program.Close() }
+// Close implements [sdk.Connection]. It may be called several times, and then waits for the first.
+func (s *stdio) Close() error {
+	var err error
+	s.closing.Do(func() { err = s.program.Close() })
+	return err
+}
+
+func (s *stdio) hasExited() bool {
+	select {
+	case <-s.program.Done():
+		return true
+	default:
+		return false
+	}
+}
 
 // Read implements [sdk.Connection]. The end of the program unblocks it.
 func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
@@ -49,14 +64,13 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(line) == 0 {
-			continue
-		}
-		if s.queue = messages(line); len(s.queue) == 0 {
-			if s.garbage += len(line); s.garbage > maxGarbageBytes {
-				return nil, errors.New("mcp: the program prints too much on its standard output that is no message")
+		batch, err := messages(line)
+		if err != nil {
+			if s.garbage += len(line) + 1; s.garbage > maxGarbageBytes {
+				return nil, errGarbage
 			}
 		}
+		s.queue = slices.DeleteFunc(batch, isUnwanted)
 	}
 	message := s.queue[0]
 	s.queue = s.queue[1:]
@@ -84,40 +98,70 @@ func (s *stdio) line() ([]byte, error) {
 	}
 }
 
-// messages returns the messages of a line: one, or those of a batch, which the revision 2025-03-26 knows. A line that is garbage has none.
-func messages(line []byte) []jsonrpc.Message {
+var errGarbage = errors.New("mcp: the program prints too much on its standard output that is no message")
+
+// messages returns the messages of a line: one, or those of a batch, which the revision 2025-03-26 knows.
+func messages(line []byte) ([]jsonrpc.Message, error) {
 	parts := []json.RawMessage{line}
-	if line[0] == '[' && json.Unmarshal(line, &parts) != nil {
-		return nil
+	if bytes.HasPrefix(line, []byte("[")) {
+		if err := json.Unmarshal(line, &parts); err != nil {
+			return nil, err
+		}
 	}
 	var all []jsonrpc.Message
 	for _, part := range parts {
 		message, err := jsonrpc.DecodeMessage(part)
 		if err != nil {
-			return nil
+			return nil, err
 		}
 		all = append(all, message)
 	}
-	return all
+	return all, nil
 }
 
-// Write implements [sdk.Connection].
+// isUnwanted reports whether a message is a notification that nobody here acts on. The SDK keeps notifications until it has handled them: a flood of
+// log lines would fill the memory.
+func isUnwanted(message jsonrpc.Message) bool {
+	request, is := message.(*jsonrpc.Request)
+	return is && !request.IsCall() && !slices.Contains(wanted, request.Method)
+}
+
+var wanted = []string{"notifications/cancelled", "notifications/progress", "notifications/tools/list_changed", "notifications/subscriptions/acknowledged"}
+
+// Write implements [sdk.Connection]. A program that does not read blocks it until ctx ends; the line is finished even then, because half of one would
+// spoil the next.
 func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
 	}
+	select {
+	case s.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	x := s.watched.departs(ctx, message)
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	n, err := s.program.Write(append(line, '\n'))
-	if x != nil && (err == nil || n > 0) {
-		x.isSent()
+	if x != nil {
+		x.mark(true)
 	}
-	if err != nil {
-		return errors.Join(io.ErrClosedPipe, err)
+	written := make(chan error, 1)
+	go func() {
+		defer func() { <-s.writing }()
+		n, err := s.program.Write(append(line, '\n'))
+		if x != nil && err != nil && n == 0 {
+			x.mark(false)
+		}
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if err != nil {
+			return errors.Join(io.ErrClosedPipe, err)
+		}
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return nil
 }
 
 // watched are the exchanges that wait for an answer on a connection that carries everything in two streams.
@@ -171,9 +215,7 @@ func (w *watched) tooLarge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.open {
-		x.mu.Lock()
-		x.tooLarge = true
-		x.mu.Unlock()
+		x.overflows()
 	}
 }
 
