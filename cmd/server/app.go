@@ -81,11 +81,11 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
-	if a.models, err = file.openModels(known, a.masker); err != nil {
-		return nil, err
-	}
 	servers, err := file.openMCPServers()
 	if err != nil {
+		return nil, err
+	}
+	if a.models, err = file.openModels(known, a.masker, newMCPSessions(servers, a.masker)); err != nil {
 		return nil, err
 	}
 	files, err := file.openWorkspace(config)
@@ -134,6 +134,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		Environments: environments,
 		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
+		MCPServers: mcpServers{servers},
 	})
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store), Files: promptFiles,

@@ -183,7 +183,7 @@ func (d *diagnosis) webSearch(file configFile) {
 
 // models asks each model whose server answers for a call of a tool, all at once.
 func (d *diagnosis) models(ctx context.Context, file configFile, ask bool) {
-	opened, err := file.openModels(tools.NewRegistry(), d.masker)
+	opened, err := file.openModels(tools.NewRegistry(), d.masker, nil)
 	if err != nil {
 		d.bad("models", err)
 		return

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 
+	"signoff/internal/admission"
 	"signoff/internal/domain"
 	"signoff/internal/launch"
+	"signoff/internal/llm"
 	"signoff/internal/mcp"
 	"signoff/internal/secrets"
 )
@@ -108,4 +111,32 @@ func (f configFile) secretVariables(place string, names []string) (variables map
 		variables[named[at].Variable] = named[at].From
 	}
 	return variables, nil
+}
+
+// mcpServers shows the servers to admission.
+type mcpServers struct{ *mcp.Catalog }
+
+var _ admission.MCPServers = mcpServers{}
+
+// Names implements [admission.MCPServers].
+func (s mcpServers) Names(tenant domain.TenantID) []string {
+	return slices.Sorted(maps.Keys(s.Of(tenant)))
+}
+
+// mcpSessions opens the servers of executions for our own agent.
+type mcpSessions struct{ *mcp.Manager }
+
+var _ llm.Servers = mcpSessions{}
+
+func newMCPSessions(servers *mcp.Catalog, masker *secrets.Masker) mcpSessions {
+	return mcpSessions{mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: masker.MaskString, Version: version})}
+}
+
+// Open implements [llm.Servers].
+func (s mcpSessions) Open(use mcp.Use, names []string, report func(domain.AgentMCPServerUpdated)) (llm.Session, error) {
+	session, err := s.Manager.Open(use, names, report)
+	if err != nil {
+		return nil, err
+	}
+	return session, nil
 }

@@ -11,6 +11,7 @@ import (
 	"signoff/internal/admission"
 	"signoff/internal/domain"
 	"signoff/internal/http"
+	"signoff/internal/llm/mcptools"
 	"signoff/internal/secrets"
 	"signoff/internal/tools"
 )
@@ -21,6 +22,7 @@ func (f configFile) openTools() (*tools.Registry, error) {
 		tools.Bash{}, tools.Read{}, tools.List{}, tools.Search{}, tools.Edit{}, tools.Patch{}, tools.Write{},
 		tools.Think{}, tools.NewReadSchema(documentSchemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
+		mcptools.Search{}, mcptools.Resources{}, mcptools.Read{},
 	}
 	if f.WebSearch == nil {
 		return tools.NewRegistry(list...), nil
@@ -80,6 +82,11 @@ func (s shownTools) Names() []string {
 		names = append(names, d.Name)
 	}
 	return names
+}
+
+// OfMCPServers implements [admission.Tools].
+func (shownTools) OfMCPServers(name string, servers []string) bool {
+	return mcptools.OfServers(name, servers)
 }
 
 // knownSecrets checks the secrets that a request names.

@@ -36,7 +36,7 @@ type Models interface {
 	CheckParts(source domain.Source, pointer string, parts []domain.PromptPart) error
 }
 
-// Agents is the registry of external agents, and of the MCP servers that they may be given.
+// Agents is the registry of external agents.
 type Agents interface {
 	// Resolve returns the registered name of a command; nil arguments are the registry's. A command that is not in the registry word for word
 	// is domain.CodeUnknownAgent, and the message lists the names.
@@ -54,13 +54,19 @@ type Agents interface {
 	// CheckParts is domain.CodeInvalid for a picture or file that the agent has not declared to take in a prompt. The pointers begin with pointer.
 	// An agent that has to be started to say so, and cannot be, is domain.CodeAgentUnavailable.
 	CheckParts(ctx context.Context, source domain.Source, pointer string, parts []domain.PromptPart) error
-	// MCPServers is domain.CodeUnknownMCPServer for a name that the tenant does not know; the message lists those that it does.
-	MCPServers(tenant domain.TenantID, names []string) error
 }
 
 // Tools is the registry of the internal agent's tools.
 type Tools interface {
 	Names() []string
+	// OfMCPServers reports whether the name is one that a tool of these MCP servers can have, or stands for several of their tools.
+	OfMCPServers(name string, servers []string) bool
+}
+
+// MCPServers is the registry of MCP servers.
+type MCPServers interface {
+	// Names are the servers that a tenant may use.
+	Names(tenant domain.TenantID) []string
 }
 
 // Secrets is the registry of secrets for commands. An unknown one is domain.CodeUnknownSecret; the message lists the known ones.
@@ -110,6 +116,7 @@ type Config struct {
 	Workspace  Workspace
 	Files      Files
 	Settings   Settings
+	MCPServers MCPServers
 
 	Environments Environments
 }

@@ -20,7 +20,7 @@ import (
 const canary = "canary-4f1e9c-value"
 
 // anybody may create and read.
-var anybody = keys.Principal{Tenant: "default", Scopes: []string{string(keys.ExecutionsWrite), string(keys.ExecutionsRead)}}
+var anybody = keys.Principal{Tenant: "default", Scopes: []string{string(keys.ExecutionsWrite), string(keys.ExecutionsRead), string(keys.MCPUse)}}
 
 const (
 	valid  = `"source":{"type":"internal"},"prompt":"say x"`
@@ -31,7 +31,7 @@ func newAdmission(change ...func(*Config)) *Admission {
 	config := Config{
 		Executions: executions{}, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{},
 		Tools: admissiontest.Tools{"bash", "think"}, Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary),
-		Templates: &admissiontest.Templates{}, Workspace: folder("/work"), Environments: admissiontest.Environments(),
+		Templates: &admissiontest.Templates{}, Workspace: folder("/work"), Environments: admissiontest.Environments(), MCPServers: admissiontest.MCPServers{},
 	}
 	for _, c := range change {
 		c(&config)

@@ -11,7 +11,7 @@
 //	rules        fields that exclude each other, all reported at once       rules.go kinds.go permissions.go templates.go
 //	defaults     the operator's settings for missing fields                 request.go settings.go
 //	model        the model of a request that names none                     model.go
-//	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go
+//	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go, mcpservers.go
 //	chaining     conversations and outputs of ended executions              chain.go
 //	templates    prompt, system prompt and instructions, rendered last      templates.go
 //

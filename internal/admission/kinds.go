@@ -49,7 +49,7 @@ func (f *fieldErrors) generation(body api.CreateExecution) {
 		{"/messages", body.Messages != nil}, {"/tools", body.Tools != nil}, {"/clientTools", body.ClientTools != nil},
 		{"/outputSchema", body.OutputSchema != nil}, {"/contextFrom", len(api.Or(body.ContextFrom, nil)) > 0},
 		{"/memory/enabled", body.Memory != nil && api.Or(body.Memory.Enabled, false)},
-		{"/secrets", len(api.Or(body.Secrets, nil)) > 0},
+		{"/secrets", len(api.Or(body.Secrets, nil)) > 0}, {"/mcpServers", len(api.Or(body.McpServers, nil)) > 0},
 	})
 }
 

@@ -13,18 +13,15 @@ import (
 	"signoff/internal/schema"
 )
 
-// checkRegistries checks the names of a request: only agents, models and servers of the operator run.
-func (a *Admission) checkRegistries(tenant domain.TenantID, request *domain.Request, wanted api.Source) error {
+// checkRegistries checks the names of a request: only agents and models of the operator run.
+func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) error {
 	if request.Source.Type == domain.SourceACP {
 		name, err := a.agent(request.Source.Command, wanted.Args)
 		if err != nil {
 			return err
 		}
 		request.Source.Command = name
-		if err := domain.At("/source/command", a.config.Agents.Check(request.Source)); err != nil {
-			return err
-		}
-		return domain.At("/mcpServers", a.config.Agents.MCPServers(tenant, request.MCPServers))
+		return domain.At("/source/command", a.config.Agents.Check(request.Source))
 	}
 	from := a.chooseModel(request)
 	for i, model := range append([]string{request.Source.Model}, request.Source.Fallbacks...) {
@@ -67,8 +64,8 @@ func (a *Admission) checkPolicy(request domain.Request) error {
 	}
 	for i, name := range request.Tools.Enabled {
 		known := slices.Contains(a.config.Tools.Names(), name)
-		if !known && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
-			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists the tools.")
+		if !known && !a.enabledOfMCPServers(request, name) && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
+			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists the tools, and those of the request's MCP servers are called mcp__SERVER__TOOL.")
 		}
 	}
 	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))

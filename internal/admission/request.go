@@ -50,7 +50,10 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 		return domain.Request{}, wrong.error()
 	}
 	request := a.withDefaults(body)
-	if err := a.checkRegistries(by.Tenant, &request, *body.Source); err != nil {
+	if err := a.checkRegistries(&request, *body.Source); err != nil {
+		return request, err
+	}
+	if err := a.checkMCPServers(by, request.MCPServers); err != nil {
 		return request, err
 	}
 	chosen, err := a.environmentChoice(ctx, by, request.Source, body)
@@ -71,6 +74,9 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 	}
 	if err := a.place(&request, api.Or(body.WorkingDirectory, "")); err != nil {
 		return request, err
+	}
+	if request.Source.Type == domain.SourceInternal && len(request.MCPServers) > 0 {
+		request.Requires = max(request.Requires, domain.RequiresMCPServers)
 	}
 	if len(request.Source.ModelSettings().Names()) > 0 {
 		request.Requires = max(request.Requires, domain.RequiresModelSettings)

@@ -53,9 +53,6 @@ func (f *fieldErrors) source(body api.CreateExecution) {
 		{"/source/command", source.Command != ""}, {"/source/args", source.Args != nil}, {"/source/mode", source.Mode != ""},
 		{"/source/options", source.Options != nil},
 	})
-	if len(api.Or(body.McpServers, nil)) > 0 {
-		f.add("/mcpServers", "must be empty: the internal agent takes no MCP servers yet")
-	}
 }
 
 func (f *fieldErrors) prompt(body api.CreateExecution) {

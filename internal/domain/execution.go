@@ -109,8 +109,11 @@ const RequiresFiles = 2
 // RequiresModelSettings is required by an execution whose request sets how its model answers: an older server would ask the model without that.
 const RequiresModelSettings = 3
 
+// RequiresMCPServers is required by an execution of our own agent that uses MCP servers: an older server would drive it without them.
+const RequiresMCPServers = 4
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresModelSettings
+const Understands = RequiresMCPServers
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {

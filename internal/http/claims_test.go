@@ -184,6 +184,8 @@ func (d described) Names() (known []string) {
 	return known
 }
 
+func (described) OfMCPServers(string, []string) bool { return false }
+
 func (d described) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {
 	return d.registry.Describe(tool, arguments, request.WorkingDirectory)
 }

@@ -99,7 +99,7 @@ func TestWhatAdmissionRefusesIsAProblem(t *testing.T) {
 		{"a contradiction", `{"source":{"type":"internal","mode":"ask"},"prompt":"x"}`, 422, domain.CodeInvalid, "/source/mode"},
 		{"an unknown agent", `{"source":{"type":"acp","command":"/bin/sh"},"prompt":"x"}`, 422, domain.CodeUnknownAgent, "/source/command"},
 		{"an agent that is not installed", `{"source":{"type":"acp","command":"absent"},"prompt":"x"}`, 422, domain.CodeAgentUnavailable, "/source/command"},
-		{"an unknown MCP server", `{"source":{"type":"acp","command":"mock"},"prompt":"x","mcpServers":["sh"]}`, 422, domain.CodeUnknownMCPServer, "/mcpServers"},
+		{"an unknown MCP server", `{"source":{"type":"acp","command":"mock"},"prompt":"x","mcpServers":["sh"]}`, 422, domain.CodeUnknownMCPServer, "/mcpServers/0"},
 		{"an unknown model", `{"source":{"type":"internal","model":"gpt-9"},"prompt":"x"}`, 422, domain.CodeUnknownModel, "/source/model"},
 		{"an unknown model of a block", aBlock(`"source":{"type":"internal","model":"gpt-9"},"prompt":"x"`), 422, domain.CodeUnknownModel, "/block/props/source/model"},
 		{"an unknown secret", `{` + valid + `,"secrets":["gitlab"]}`, 422, domain.CodeUnknownSecret, "/secrets"},

@@ -79,6 +79,7 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	admitting := admission.Config{
 		Executions: h.store, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{}, Tools: admissiontest.Tools{"bash", "think"},
 		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files, Environments: admissiontest.Environments(),
+		MCPServers: admissiontest.MCPServers{},
 	}
 	decisions := approvals.NewService(h.store, h.log, describing{})
 	decisions.UseEnvironments(admissiontest.Environments())

@@ -62,7 +62,9 @@ func ofMCPServer(scope Scope) bool {
 }
 
 // MayUseMCP reports whether the principal may use an MCP server of its tenant.
-func (p Principal) MayUseMCP(server string) bool { return p.May(MCPUse) || p.May(MCPUse+":"+Scope(server)) }
+func (p Principal) MayUseMCP(server string) bool {
+	return p.May(MCPUse) || p.May(MCPUse+":"+Scope(server))
+}
 
 // MayUseSomeMCP reports whether there may be an MCP server that the principal may use.
 func (p Principal) MayUseSomeMCP() bool {

@@ -14,7 +14,7 @@ import (
 	"signoff/internal/sandbox"
 )
 
-// Open starts the agent of an execution. Whatever stands in its request has been through Resolve and MCPServers, maybe
+// Open starts the agent of an execution. Whatever stands in its request has been through Resolve, maybe
 // by a server with another registry: all of it is looked at again.
 func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 	source := opening.Execution.Request.Source

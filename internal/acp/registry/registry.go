@@ -111,12 +111,6 @@ func unknown(pointer, format string, args ...any) error {
 	return e
 }
 
-// MCPServers tells whether the tenant may use all these servers.
-func (r *Registry) MCPServers(tenant domain.TenantID, names []string) error {
-	_, err := r.config.MCPServers.Choose(tenant, names)
-	return err
-}
-
 // offered is what is known of an agent's offers. They stay while a later probe fails.
 type offered struct {
 	offers  *settings.Offers

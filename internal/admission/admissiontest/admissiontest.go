@@ -90,14 +90,15 @@ func (a Agents) Check(source domain.Source) error {
 	return a.Installed(source.Command)
 }
 
-// MCPServers knows files and github.
-func (Agents) MCPServers(_ domain.TenantID, names []string) error {
-	for _, name := range names {
-		if name != "files" && name != "github" {
-			return domain.Errorf(domain.CodeUnknownMCPServer, "There is no such MCP server; there are files, github.")
-		}
+// MCPServers has files and github, and for the tenant acme hidden.
+type MCPServers struct{}
+
+// Names lists them.
+func (MCPServers) Names(tenant domain.TenantID) []string {
+	if tenant == "acme" {
+		return []string{"files", "github", "hidden"}
 	}
-	return nil
+	return []string{"files", "github"}
 }
 
 // Models is a registry of models by name. The first is the default, and only "dear" has a price.
@@ -135,6 +136,11 @@ type Tools []string
 
 // Names lists them.
 func (t Tools) Names() []string { return t }
+
+// OfMCPServers knows the names of the servers' tools by their beginning.
+func (Tools) OfMCPServers(name string, servers []string) bool {
+	return slices.ContainsFunc(servers, func(server string) bool { return strings.HasPrefix(name, "mcp__"+server+"__") })
+}
 
 // Secrets is a registry of secrets by name.
 type Secrets []string

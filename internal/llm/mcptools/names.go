@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/base32"
 	"encoding/json"
+	"regexp"
 	"strings"
 
 	"signoff/internal/domain"
@@ -74,6 +75,14 @@ func ServerOf(name string, servers []string) (server string, found bool) {
 		}
 	}
 	return server, found
+}
+
+var enabledForm = regexp.MustCompile(`^mcp__[A-Za-z0-9_-]*\*?$`)
+
+// OfServers reports whether a name in a list of enabled tools is that of a tool of these servers, or, with a star at its end, of several.
+func OfServers(name string, servers []string) bool {
+	_, is := ServerOf(name, servers)
+	return enabledForm.MatchString(name) && (is || name == Prefix+"*" && len(servers) > 0)
 }
 
 // Describe is a call of a tool of a server, as far as the tool's name says it. Whose tool it is exactly, only its server's list tells.

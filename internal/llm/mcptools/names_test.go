@@ -111,6 +111,20 @@ func TestAToolCannotTakeTheNameOfAnother(t *testing.T) {
 	}
 }
 
+func TestNamesThatARequestMayEnable(t *testing.T) {
+	for name, may := range map[string]bool{
+		"mcp__a__read": true, "mcp__a__*": true, "mcp__*": true, "mcp__a__re*": true, "mcp__b__read": false, "mcp__a*": false, "mcp__a__*x": false,
+		"mcp__a__ü": false, "*": false, "bash": false, "mcp__": false,
+	} {
+		if got := mcptools.OfServers(name, []string{"a"}); got != may {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if mcptools.OfServers("mcp__*", nil) {
+		t.Error("there are no servers")
+	}
+}
+
 func TestToolsThatARequestEnables(t *testing.T) {
 	long := strings.Repeat("s", 60)
 	list := []mcp.Tool{
