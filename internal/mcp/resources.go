@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -143,7 +142,7 @@ func (s *Session) Prompt(ctx context.Context, server, name string, arguments map
 // listed reads a list of the server, page by page.
 func (s *Session) listed(ctx context.Context, server, method string, send func(context.Context, *connection, string) error, field string, take func(json.RawMessage)) error {
 	count, size := 0, 0
-	return pages(func(cursor string) (next string, err error) {
+	return s.notRead(server, pages(func(cursor string) (next string, err error) {
 		raw, err := s.ask(ctx, server, method, func(ctx context.Context, c *connection) error { return send(ctx, c, cursor) })
 		if err != nil {
 			return "", err
@@ -161,7 +160,7 @@ func (s *Session) listed(ctx context.Context, server, method string, send func(c
 		}
 		_ = json.Unmarshal(fields["nextCursor"], &next)
 		return next, nil
-	})
+	}))
 }
 
 // ask sends a request that only reads. It may be sent again without harm, and is not.
@@ -181,9 +180,14 @@ func (s *Session) ask(ctx context.Context, server, method string, send func(cont
 		l.works()
 		return raw, nil
 	}
+	return nil, s.notRead(server, err)
+}
+
+// notRead is the error of a request that only reads.
+func (s *Session) notRead(server string, err error) error {
 	var failed *requestError
-	if errors.As(err, &failed) {
-		return nil, domain.Errorf(domain.CodeToolFailed, "The MCP server %q %s.", server, s.manager.config.Mask(failed.text)).With(err)
+	if !errors.As(err, &failed) || domain.CodeOf(err) != domain.CodeInternal {
+		return err
 	}
-	return nil, fmt.Errorf("mcp: %w", err)
+	return domain.Errorf(domain.CodeToolFailed, "The MCP server %q %s.", server, s.manager.config.Mask(failed.text)).With(err)
 }
