@@ -73,6 +73,20 @@ const (
 	IndexServiceSignoff IndexService = "signoff"
 )
 
+// Defines values for McpServerStatus.
+const (
+	McpServerStatusAvailable McpServerStatus = "available"
+	McpServerStatusFailed    McpServerStatus = "failed"
+	McpServerStatusUnused    McpServerStatus = "unused"
+)
+
+// Defines values for McpServerTransport.
+const (
+	McpServerTransportHttp  McpServerTransport = "http"
+	McpServerTransportSse   McpServerTransport = "sse"
+	McpServerTransportStdio McpServerTransport = "stdio"
+)
+
 // Defines values for NextAttemptReason.
 const (
 	NextAttemptReasonModel    NextAttemptReason = "model"
@@ -1294,6 +1308,88 @@ type Limits struct {
 // `agent` and `environment`. To allow, all of a call must be covered, and nothing of it may be unclear. To deny or to ask, a part is
 // enough; and if it is unclear whether the rule covers the call, a person is asked.
 type Matcher = domain.Matcher
+
+// McpAnnotations What the server claims of the effects of its tool. Nobody has checked it, and a server may lie.
+type McpAnnotations = domain.MCPAnnotations
+
+// McpServer defines model for McpServer.
+type McpServer struct {
+	// Connections Executions of your tenant that are connected to it on this replica.
+	Connections int `json:"connections"`
+
+	// Deprecated The protocol has replaced this transport.
+	Deprecated bool `json:"deprecated"`
+
+	// FailedAt When that was.
+	FailedAt *Time `json:"failedAt"`
+
+	// KeepRunning An execution that waits is not parked while the program of this server runs, because the memory of the program would be lost.
+	KeepRunning bool `json:"keepRunning"`
+
+	// LastError Why it could not be used the last time, and what mends that; null: it could.
+	LastError *string `json:"lastError"`
+
+	// Name Example: github
+	Name string `json:"name"`
+
+	// Pinned A tool whose definition changes asks again. The operator can switch that off for rules of operators, by `pin: off`.
+	Pinned bool `json:"pinned"`
+
+	// Protocol The revision of the protocol that was agreed on.
+	//
+	// Example: 2026-07-28
+	Protocol *string `json:"protocol"`
+
+	// Required An execution that names this server and cannot use it fails.
+	Required bool `json:"required"`
+
+	// Status `unused`: this replica has not asked it yet. `available`: it could be used the last time. `failed`: it could not.
+	Status McpServerStatus `json:"status"`
+	Tools  []McpServerTool `json:"tools"`
+
+	// Transport How Signoff speaks to it.
+	Transport McpServerTransport `json:"transport"`
+
+	// TrustHints The operator trusts `readOnlyHint` of this server: a tool with it counts as one that reads.
+	TrustHints bool `json:"trustHints"`
+
+	// Version As the server calls itself; null where it was not asked.
+	Version *string `json:"version"`
+}
+
+// McpServerStatus `unused`: this replica has not asked it yet. `available`: it could be used the last time. `failed`: it could not.
+type McpServerStatus string
+
+// McpServerTransport How Signoff speaks to it.
+type McpServerTransport string
+
+// McpServerPage defines model for McpServerPage.
+type McpServerPage struct {
+	Items []McpServer `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// McpServerTool defines model for McpServerTool.
+type McpServerTool struct {
+	// Annotations What the server claims of the effects of its tool. Nobody has checked it, and a server may lie.
+	Annotations McpAnnotations `json:"annotations"`
+
+	// Definition SHA-256, in hex, of the definition: name, description, schemas and annotations.
+	Definition string `json:"definition"`
+
+	// Description The text of the server for models. Nobody at Signoff has written or checked it.
+	Description string `json:"description"`
+
+	// InputSchema JSON Schema of the arguments; in the list it is left out.
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+
+	// Name As the server calls it.
+	//
+	// Example: create_issue
+	Name string `json:"name"`
+}
 
 // Memory defines model for Memory.
 type Memory struct {

@@ -22,6 +22,7 @@ type registryHandlers struct {
 	version   string // of the internal agent
 
 	environments Environments
+	servers      MCPServers
 }
 
 // listAgents returns the internal agent first, then the agents of the registry.

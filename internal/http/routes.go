@@ -29,7 +29,9 @@ func (s *Server) table() []binding {
 		on("GET /models", s.registry.listModels),
 		on("GET /tools", s.registry.listTools),
 		on("GET /environments", s.registry.listEnvironments),
-		on("GET /settings", s.registry.getSettings),
+		on("GET /mcp-servers", s.registry.listMCPServers), // mcpservers.go
+		on("GET /mcp-servers/{name}", s.registry.getMCPServer),
+		on("GET /settings", s.registry.getSettings), // registry.go
 
 		on("POST /executions", s.createExecution), // executions.go
 		on("GET /executions", s.listExecutions),

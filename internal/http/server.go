@@ -245,6 +245,7 @@ type Config struct {
 	Webhooks  Webhooks
 
 	Environments Environments
+	MCPServers   MCPServers
 
 	Version    string
 	Hosts      []string               // host names, with or without a port, that requests may name besides the loopback ones
@@ -309,7 +310,7 @@ func NewServer(config Config) (*Server, error) {
 	s := &Server{
 		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
 		items: config.Items, files: config.Files, masker: config.Masker, keys: config.Keys,
-		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments},
+		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments, config.MCPServers},
 		rules:    ruleHandlers{config.Reader, config.Approvals, config.Admission},
 		webhooks: webhookHandlers{config.Webhooks, config.Admission, config.Masker},
 		links:    linkHandlers{config.Reader, config.Approvals, config.Webhooks, config.Keys, config.Masker},

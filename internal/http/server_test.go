@@ -88,7 +88,7 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	admit(&admitting)
 	config := Config{
 		Admission: admission.New(admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(),
+		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(), MCPServers: mcpRegistry{},
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",

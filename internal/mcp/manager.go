@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/auth"
+	"golang.org/x/sync/singleflight"
 
 	"signoff/internal/domain"
 )
@@ -35,6 +36,8 @@ type ManagerConfig struct {
 type Manager struct {
 	config ManagerConfig
 
+	probes singleflight.Group // one at a time for each server and tenant
+
 	mu    sync.Mutex
 	known map[place]*knowledge
 }
@@ -55,6 +58,7 @@ type knowledge struct {
 	failure     string // why it could not be used the last time; empty: it could
 	failed      time.Time
 	tried       bool
+	probed      time.Time // when it was last asked by [Manager.Look]
 }
 
 // NewManager returns a manager. It starts nothing.
@@ -114,17 +118,21 @@ const (
 
 // ServerStatus is what is known about a server.
 type ServerStatus struct {
-	Name       string
-	Transport  string // stdio, http or sse
-	Deprecated bool   // the transport is: the specification has replaced it
-	Required   bool
-	Status     ServerState
-	Version    string // as the server says; empty: it has not been connected to
-	Protocol   string // revision of the protocol
-	Connected  int    // sessions that are connected to it now
-	Tools      []Tool // as they were listed the last time
-	LastError  string
-	Failed     time.Time // of LastError
+	Name        string
+	Transport   string // stdio, http or sse
+	Deprecated  bool   // the transport is: the specification has replaced it
+	Required    bool   // this and the next three: see [Server]
+	KeepRunning bool
+	TrustHints  bool
+	PinOff      bool
+
+	Status    ServerState
+	Version   string // as the server says; empty: it has not been connected to
+	Protocol  string // revision of the protocol
+	Connected int    // sessions that are connected to it now
+	Tools     []Tool // as they were listed the last time
+	LastError string
+	Failed    time.Time // of LastError
 }
 
 // Status returns what is known about the servers that the tenant may use, by their names.
@@ -140,7 +148,8 @@ func (m *Manager) Status(tenant domain.TenantID) []ServerStatus {
 func (m *Manager) status(tenant domain.TenantID, name string, server Server) ServerStatus {
 	k := m.recall(place{tenant, name})
 	status := ServerStatus{
-		Name: name, Transport: transportOf(server), Deprecated: transportOf(server) == TransportSSE, Required: server.Required, Status: ServerUnused,
+		Name: name, Transport: transportOf(server), Deprecated: transportOf(server) == TransportSSE, Required: server.Required,
+		KeepRunning: server.KeepRunning, TrustHints: server.TrustHints, PinOff: server.PinOff, Status: ServerUnused,
 		Version: k.version, Protocol: k.protocol, Connected: k.connected, Tools: slices.Clone(k.definitions.tools), LastError: k.failure, Failed: k.failed,
 	}
 	switch {

@@ -1,5 +1,5 @@
 // The page on which an execution is started. Only what a person sets is sent; beside the form stands the same request for a terminal. An
-// earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME and #/new?agent=NAME.
+// earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME, #/new?agent=NAME and #/new?mcpServer=NAME.
 
 import { Attachments } from "./attachments.js";
 import { Problem, executionPath, get, post } from "./api.js";
@@ -123,6 +123,7 @@ class NewExecution {
     const values = kept === undefined ? this.beginning() : { ...kept };
     if (query.has("model")) Object.assign(values, { type: "internal", model: query.get("model") });
     if (query.has("agent")) Object.assign(values, query.get("agent") === "internal" ? { type: "internal" } : { type: "acp", command: query.get("agent") });
+    if (query.has("mcpServer")) values.mcpServers = query.get("mcpServer");
     fill(this.notices, this.problems(), kept === undefined ? this.origin() : this.restored());
     this.show(values);
   }

@@ -1,5 +1,5 @@
 // What can answer a prompt here: agents and models, whether they can be used, and where they cannot, what is missing. And the tools that
-// the internal agent has.
+// the internal agent has, of its own and of MCP servers.
 
 import { get } from "./api.js";
 import { availability } from "./availability.js";
@@ -8,6 +8,7 @@ import { environmentChip, riskText, shows } from "./environment.js";
 import { amount } from "./format.js";
 import { showJSON } from "./json.js";
 import { loading } from "./loading.js";
+import { mcpServerCard } from "./mcpservers.js";
 import { revealText, revealed } from "./reveal.js";
 
 /** Draws the registry of the server. */
@@ -15,17 +16,20 @@ export function showRegistry({ main, signal }) {
   const agents = h("div", { class: "registry" });
   const models = h("div", { class: "registry" });
   const environments = h("div", { class: "registry" });
+  const servers = h("div", { class: "registry" });
   const tools = h("div", { class: "stack" });
   main.append(
     h("h1", {}, "Agents and models"),
     h("section", { class: "stack", "aria-labelledby": "agents" }, h("h2", { id: "agents" }, "Agents"), agents),
     h("section", { class: "stack", "aria-labelledby": "models" }, h("h2", { id: "models" }, "Models"), models),
     h("section", { class: "stack", "aria-labelledby": "environments" }, h("h2", { id: "environments" }, "Environments"), environments),
+    h("section", { class: "stack", "aria-labelledby": "servers" }, h("h2", { id: "servers" }, "MCP servers"), servers),
     h("section", { class: "stack", "aria-labelledby": "tools" }, h("h2", { id: "tools" }, "Tools"),
       h("details", { class: "card tools" }, h("summary", {}, "Show the tools of the internal agent"), tools)));
   list(agents, signal, "/agents", agentCard, "No agent is set up.");
   list(models, signal, "/models", modelCard, "No model is set up.");
   list(environments, signal, "/environments", environmentCard, "No environment is set up.");
+  list(servers, signal, "/mcp-servers", (server) => mcpServerCard(server, signal), "No MCP server is set up.");
   list(tools, signal, "/tools", toolCard, "The internal agent has no tools.");
 }
 
