@@ -654,8 +654,9 @@ type CreateExecution struct {
 	// internal agent only: an external one keeps limits of its own.
 	MaxIterations *int `json:"maxIterations,omitempty"`
 
-	// McpServers MCP servers that the agent is given, by their names in the operator's registry. The internal agent takes
-	// none yet.
+	// McpServers MCP servers that the agent uses, by their names in the operator's registry. A key with the scope `mcp:use` may name those of its
+	// tenant, one with `mcp:use:SERVER` that server. Any other is 422 `unknownMcpServer`, with the known ones. Not together with the
+	// kind inlineBlockGeneration.
 	McpServers *[]string       `json:"mcpServers,omitempty"`
 	Memory     *MemorySettings `json:"memory,omitempty"`
 
@@ -1666,7 +1667,7 @@ type Problem struct {
 	// | `modelNotConfigured` | 422 | the model's key is not set on the server |
 	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 	// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
-	// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
+	// | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
 	// | `notResumable` | 422 | the agent's session cannot be continued |
 	// | `environmentUnavailable` | 422 | this machine cannot build the environment |
 	// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
@@ -1759,7 +1760,7 @@ type Problem struct {
 // | `modelNotConfigured` | 422 | the model's key is not set on the server |
 // | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 // | `agentUnavailable` | 422 | the agent's program is not installed on the server |
-// | `unknownMcpServer` | 422 | the registry does not have this MCP server |
+// | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
 // | `notResumable` | 422 | the agent's session cannot be continued |
 // | `environmentUnavailable` | 422 | this machine cannot build the environment |
 // | `sandboxUnavailable` | 422 | the server cannot isolate commands |

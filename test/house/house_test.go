@@ -159,11 +159,16 @@ var arrows = []arrow{
 	{"a provider is one folder, and so is what it is made of", notIn("internal/llm/openai"), in("github.com/openai/openai-go"), true},
 	{"a provider knows the contract, and neither the agent nor another provider",
 		func(file string) bool {
-			return below(file, "internal/llm") && strings.Count(file, "/") > 2 && !strings.Contains(file, "test/")
+			return below(file, "internal/llm") && !below(file, "internal/llm/mcptools") && strings.Count(file, "/") > 2 && !strings.Contains(file, "test/")
 		},
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) &&
 				!ours("internal/domain", "internal/tools", "internal/runbooks", "internal/llm/provider")(imported)
+		}, false},
+	{"the tools of MCP servers know neither the agent nor a provider", in("internal/llm/mcptools"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) &&
+				!ours("internal/domain", "internal/tools", "internal/schema", "internal/mcp", "internal/llm/mcptools")(imported)
 		}, false},
 	{"only acp speaks ACP", notIn("internal/acp"), in("github.com/coder/acp-go-sdk"), true},
 	{"the connection to an agent and its settings know no agent", in("internal/acp/wire", "internal/acp/settings"),
