@@ -25,6 +25,7 @@ import (
 	"signoff/internal/http"
 	"signoff/internal/keys"
 	"signoff/internal/llm"
+	"signoff/internal/mcp"
 	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
@@ -85,9 +86,6 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
-	if a.models, err = file.openModels(known, a.masker, newMCPSessions(servers, a.masker)); err != nil {
-		return nil, err
-	}
 	files, err := file.openWorkspace(config)
 	if err != nil {
 		return nil, err
@@ -97,6 +95,10 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	}
 	environments, err := file.openEnvironments(config, a.sandbox, files.Root())
 	if err != nil {
+		return nil, err
+	}
+	manager := mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version})
+	if a.models, err = file.openModels(known, a.masker, mcpSessions{manager}); err != nil {
 		return nil, err
 	}
 	if a.agents, err = file.openAgents(config, servers, environments, a.sandbox, a.masker); err != nil {

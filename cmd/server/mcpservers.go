@@ -1,7 +1,6 @@
 package main
 
 import (
-	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -127,10 +126,6 @@ func (s mcpServers) Names(tenant domain.TenantID) []string {
 type mcpSessions struct{ *mcp.Manager }
 
 var _ llm.Servers = mcpSessions{}
-
-func newMCPSessions(servers *mcp.Catalog, masker *secrets.Masker) mcpSessions {
-	return mcpSessions{mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: masker.MaskString, Version: version})}
-}
 
 // Open implements [llm.Servers].
 func (s mcpSessions) Open(use mcp.Use, names []string, report func(domain.AgentMCPServerUpdated)) (llm.Session, error) {
