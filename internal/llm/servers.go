@@ -188,9 +188,11 @@ func (t *turn) serversPrompt() string {
 	defer s.mu.Unlock()
 	lines := []string{strings.TrimSpace(serversText), ""}
 	for _, name := range s.names {
-		state := fmt.Sprintf("%d tools", s.set.Count(name))
-		if s.failed[name] {
-			state = "it cannot be used now"
+		state := "it cannot be used now"
+		if count := s.set.Count(name); !s.failed[name] && count == 1 {
+			state = "1 tool"
+		} else if !s.failed[name] {
+			state = fmt.Sprintf("%d tools", count)
 		}
 		lines = append(lines, "- "+name+": "+state)
 	}
