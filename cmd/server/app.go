@@ -97,8 +97,8 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
-	manager := mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version})
-	if a.models, err = file.openModels(known, a.masker, mcpSessions{manager}); err != nil {
+	mcpManager := mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version})
+	if a.models, err = file.openModels(known, a.masker, mcpSessions{mcpManager}); err != nil {
 		return nil, err
 	}
 	if a.agents, err = file.openAgents(config, servers, environments, a.sandbox, a.masker); err != nil {
@@ -141,7 +141,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store), Files: promptFiles,
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
-		Environments: environments, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+		Environments: environments, MCPServers: shownServers{mcpManager, environments}, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
 		return nil, err

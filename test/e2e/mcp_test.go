@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -78,6 +79,9 @@ func TestAToolOfAnMCPServer(t *testing.T) {
 		}
 		if kept.all() != "milk" {
 			t.Errorf("the server was sent %s", kept.all())
+		}
+		if shown := want[object](s.client, http.StatusOK, "GET", "/mcp-servers", nil); !strings.Contains(fmt.Sprint(shown), "keep") {
+			t.Errorf("the list of servers is %v", shown)
 		}
 		log := s.sound(id)
 		called := of[domain.ToolCallRequested](t, log)[0]
