@@ -22,6 +22,18 @@ type callProgress struct {
 	waiting *domain.CallProgress // the newest since then; nil: there is none
 }
 
+// maskProgress takes the secrets out of the message, before it is cut: a masker does not find half a secret.
+func (h *host) maskProgress(payload domain.Payload) domain.Payload {
+	p, is := payload.(domain.ToolCallUpdated)
+	if !is || p.Progress == nil {
+		return payload
+	}
+	told := *p.Progress
+	told.Message = h.masker.MaskString(told.Message)
+	p.Progress = &told
+	return p
+}
+
 // advance puts in how far a call is, at once or after a pause. The inbox is locked.
 func (b *inbox) advance(id string, told domain.CallProgress) {
 	if !finite(told.Done) || !finite(told.Total) { // JSON has no word for it
@@ -79,7 +91,5 @@ func (o *openCalls) advanced(change *changeSet, p domain.ToolCallUpdated) {
 	if c == nil || !c.running() || p.Progress == nil {
 		return
 	}
-	told := *p.Progress
-	told.Message = o.recorder.masking.masker.MaskString(told.Message)
-	change.emit(domain.ToolCallUpdated{ToolCallID: c.ID, Offset: c.logged().Printed, Progress: &told})
+	change.emit(domain.ToolCallUpdated{ToolCallID: c.ID, Offset: c.logged().Printed, Progress: p.Progress})
 }

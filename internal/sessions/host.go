@@ -51,10 +51,12 @@ func (h *host) EmitAnswer(ctx context.Context, state domain.AnswerState, payload
 }
 
 func (h *host) emit(ctx context.Context, state *domain.AnswerState, payloads []domain.Payload) error {
-	for _, payload := range payloads {
+	payloads = slices.Clone(payloads)
+	for i, payload := range payloads {
 		if !emittable(payload) {
 			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
 		}
+		payloads[i] = h.maskProgress(payload)
 	}
 	return h.inbox.emit(ctx, state, payloads)
 }
