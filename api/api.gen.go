@@ -1767,7 +1767,7 @@ type Question struct {
 	Schema *map[string]interface{} `json:"schema,omitempty"`
 
 	// Url A page that the person is asked to open, http or https. Show `host`, and open it only when the person says so. With a `url` and
-	// without a `schema`, an approval has no `answer`.
+	// without a `schema`, an approval needs no `answer`.
 	Url *string `json:"url,omitempty"`
 }
 

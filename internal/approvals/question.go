@@ -81,13 +81,11 @@ func Unanswered(approval domain.Approval) (domain.Outcome, domain.Failure) {
 func fits(question, answer json.RawMessage) error {
 	var f form
 	readable := json.Unmarshal(question, &f) == nil
-	if readable && f.URL != "" && f.Schema == nil {
-		if answer != nil {
-			return domain.Invalid("/answer", "The question asks to open a page, and takes no answer beside the approval.")
-		}
+	page := readable && f.URL != "" && f.Schema == nil
+	switch {
+	case answer == nil && page:
 		return nil
-	}
-	if answer == nil {
+	case answer == nil:
 		return domain.Invalid("/answer", "A question that is approved needs an answer.")
 	}
 	if !json.Valid(answer) {
@@ -96,6 +94,9 @@ func fits(question, answer json.RawMessage) error {
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(answer, &object); err != nil || object == nil {
 		return domain.Invalid("/answer", "An answer is an object with the fields of the form.")
+	}
+	if page && len(object) > 0 {
+		return domain.Invalid("/answer", "The question asks to open a page, and its answer has no fields.")
 	}
 	if !readable || f.Schema == nil {
 		return nil

@@ -159,7 +159,7 @@ func (pm *permissions) answerWithinCalls() error {
 	defer cancel()
 	rows, err := pm.engine.store.ApprovalsOf(ctx, pm.execution.ID)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	change := pm.recorder.begin()
 	for _, row := range rows {

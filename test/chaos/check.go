@@ -287,7 +287,7 @@ func (c *calls) start(seq int64, call callEvent) {
 	}
 	c.ran[call.ApprovalID] = command
 	r, decided := c.resolved[call.ApprovalID]
-	if !decided || r.Status != "approved" && !(answers && r.Status == "denied") { // its MCP server gets the refusal to answer as an answer
+	if declined := answers && r.Status == "denied"; !decided || r.Status != "approved" && !declined { // the MCP server is told so
 		c.failf("I4: event %d: call %s starts, its approval is %q", seq, call.ToolCallID, r.Status)
 	}
 	if !r.Edited && !sameJSON(call.Arguments, asked.Arguments) {
