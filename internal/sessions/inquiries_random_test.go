@@ -117,12 +117,21 @@ func TestAnyOrderOfQuestions(t *testing.T) {
 			}
 			return newWorld(t, s, agents.play, parking, asTheLogTells(t, s))
 		}
-		w := restart()
+		w, other := restart(), (*world)(nil)
+		if s.Shared() { // another replica, which drives executions, too
+			other = restart()
+		}
+		anyone := func() *world {
+			if other != nil && random.IntN(2) == 0 {
+				return other
+			}
+			return w
+		}
 		var ids []domain.ExecutionID
 		for range 40 {
-			ids = append(ids, w.start(func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 + random.IntN(3) }))
+			ids = append(ids, anyone().start(func(r *domain.Request) { r.ApprovalTimeoutSeconds = 1 + random.IntN(3) }))
 			for range 1 + random.IntN(8) {
-				w.meddle(random, ids)
+				anyone().meddle(random, ids)
 			}
 			switch random.IntN(10) {
 			case 0:

@@ -354,6 +354,29 @@ func TestAQuestionEndsWithItsExecution(t *testing.T) {
 	}
 }
 
+// A prompt that interrupts does not wait for the answer.
+func TestAPromptInterruptsAQuestion(t *testing.T) {
+	for _, within := range []bool{false, true} {
+		agent := &inquirer{call: mcpCall("c1"), questions: 1, within: within}
+		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+			if turn.Prompt.Turn == 2 {
+				return domain.StopEndTurn, turn.Say("m9", "something else")
+			}
+			return agent.play(ctx, turn)
+		})
+		id, question := w.asked()
+		if _, err := w.prompt(id, "something else", domain.WhenBusyInterrupt); err != nil {
+			t.Fatal(err)
+		}
+		if end := w.ended(id); end.Output.Text != "something else" || w.outcomeOf(id).Outcome != domain.OutcomeCancelled || agent.once(t) != 0 {
+			t.Errorf("%+v, %+v", end.Output, w.outcomeOf(id))
+		}
+		if left := w.approvals(id, 2)[1]; left.ID != question.ID || left.Status != domain.ApprovalCancelled {
+			t.Errorf("the question is %s", left.Status)
+		}
+	}
+}
+
 // A kill after the further start is a lost call like any other. Tried again, the call begins anew.
 func TestAnAnswerMayBeLost(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
