@@ -280,7 +280,8 @@ type Approval struct {
 	Isolation *Isolation `json:"isolation"`
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
-	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form, for an external agent
+	// or for the MCP server of a call.
 	// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
@@ -327,7 +328,8 @@ type Approval struct {
 type ApprovalEnvironment = domain.ApprovalEnvironment
 
 // ApprovalKind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
-// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form, for an external agent
+// or for the MCP server of a call.
 // `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 // and what each `resolution` does.
 type ApprovalKind = domain.ApprovalKind
@@ -362,7 +364,8 @@ type ApprovalSummary struct {
 	Id        string `json:"id"`
 
 	// Kind `toolCall` asks whether a call of one of our own tools may run. `agentPermission` passes on what an external
-	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form.
+	// agent asks, with the agent's own `options`. `question` asks for an answer in words, or in the fields of a form, for an external agent
+	// or for the MCP server of a call.
 	// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
@@ -1851,11 +1854,18 @@ type PutMemory struct {
 
 // Question defines model for Question.
 type Question struct {
-	// Message What is asked, in the words of the agent.
+	// Host The host of `url`.
+	Host *string `json:"host,omitempty"`
+
+	// Message What is asked, in the words of the agent or of the MCP server.
 	Message string `json:"message"`
 
 	// Schema The JSON schema that the answer must fit.
 	Schema *map[string]interface{} `json:"schema,omitempty"`
+
+	// Url A page that the person is asked to open, http or https. Show `host`, and open it only when the person says so. With a `url` and
+	// without a `schema`, an approval needs no `answer`.
+	Url *string `json:"url,omitempty"`
 }
 
 // Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.

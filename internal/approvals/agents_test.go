@@ -61,6 +61,31 @@ func TestAnAgentsOptions(t *testing.T) {
 	}
 }
 
+// Questions that ask to open a page.
+const (
+	page        = `{"message":"Sign in","url":"https://bank.example/login","host":"bank.example"}`
+	pageAndForm = `{"message":"Sign in","url":"https://bank.example/login","host":"bank.example","schema":{"properties":{"colour":{"enum":["red"]}}}}`
+)
+
+// A person sees the true host of a page before it is opened.
+func TestFormsOfMCPServers(t *testing.T) {
+	for form, fits := range map[string]bool{
+		colours: true, page: true, pageAndForm: true, `{"message":"Open it","url":"http://localhost:8080/x","host":"localhost:8080"}`: true,
+		`{"message":"Open it","url":"http://localhost:8080/x","host":"localhost"}`: true, `{"message":"Just a yes"}`: true,
+		`[]`: false, `7`: false, ``: false, `{"message":7}`: false,
+		`{"message":"Open it","url":"https://evil.example/","host":"bank.example"}`:              false,
+		`{"message":"Open it","url":"https://evil.example/"}`:                                    false,
+		`{"message":"Open it","url":"https://bank.example@evil.example/","host":"evil.example"}`: false,
+		`{"message":"Open it","url":"file:///etc/passwd","host":""}`:                             false,
+		`{"message":"Open it","url":"javascript:alert(1)","host":""}`:                            false,
+		`{"message":"Open it","url":"https:///x","host":""}`:                                     false,
+	} {
+		if err := approvals.CheckForm(json.RawMessage(form)); (err == nil) != fits {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
+}
+
 func TestAnswersToAQuestion(t *testing.T) {
 	for name, test := range map[string]struct {
 		question, answer, wrong string
@@ -72,6 +97,10 @@ func TestAnswersToAQuestion(t *testing.T) {
 		"is missing":                           {colours, ``, "/answer"},
 		"a schema that is none checks nothing": {noSchema, `{"any":1}`, ""},
 		"a schema reads no files":              {remote, `{"any":1}`, ""},
+		"a page needs none":                    {page, ``, ""},
+		"a page takes one without fields":      {page, `{}`, ""},
+		"a page takes no fields":               {page, `{"colour":"red"}`, "/answer"},
+		"a page with a form":                   {pageAndForm, `{"colour":"green"}`, "/answer/colour"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, d, h := asked(t, domain.Question{Kind: domain.ApprovalQuestion, Call: call(`{"command":"ls"}`), Form: json.RawMessage(test.question)})

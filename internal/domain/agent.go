@@ -25,6 +25,13 @@ type Agent interface {
 	Close() error
 }
 
+// Parkable is an agent that may have something in its process which the log cannot bring back.
+type Parkable interface {
+	// Parkable reports whether the agent may be closed while its execution waits for somebody or is idle, and opened again from the log. The
+	// session asks at any time, also while Prompt runs, and asks again after a while if the answer is no. An agent without this method may.
+	Parkable() bool
+}
+
 // ErrNotPrompted is in the chain of the error of Prompt if the agent was gone before it received the prompt: a new one can be asked the same, and
 // nothing is done twice.
 var ErrNotPrompted = errors.New("the agent was gone before it was prompted")
@@ -43,12 +50,12 @@ type Opening struct {
 // execution. nil: it is not known.
 type AgentLog func(ctx context.Context, take func(of Request, event Event)) error
 
-// MCPServerStatus is what became of an MCP server that an external agent was to use.
+// MCPServerStatus is what became of an MCP server that an agent was to use.
 type MCPServerStatus string
 
 const (
 	MCPServerStarted    MCPServerStatus = "started"
-	MCPServerFailed     MCPServerStatus = "failed"     // its program cannot be started
+	MCPServerFailed     MCPServerStatus = "failed"     // its program cannot be started, or it cannot be reached
 	MCPServerNotStarted MCPServerStatus = "notStarted" // the agent has not tried to, until its first turn has ended
 	MCPServerUnknown    MCPServerStatus = "unknown"    // it is an address, and the agent does not say whether it reaches it
 	MCPServerWithheld   MCPServerStatus = "withheld"   // the capability mcp is denied
@@ -163,7 +170,13 @@ type Host interface {
 
 	// Inquire puts a question of the MCP server of a started call to a person, and waits for the answer. With [Inquiry.Repeat], the call does not run
 	// while it waits: when Inquire returns an answer that was approved or denied, a further `toolCall.started` is in the log, and the caller repeats
-	// the request, once. If the process ends meanwhile, a later one authorizes the call again and gets a [Grant] with [Grant.Continues].
+	// the request, once. If the answer is another one, the session has written the outcome of the call, and Message is the text for the model. If the
+	// process ends meanwhile, a later one authorizes the call again and gets a [Grant] with [Grant.Continues].
+	//
+	// Without Repeat, the call goes on, whatever the answer is, and the end of ctx withdraws the question.
+	//
+	// If nobody is there to ask, the answer is denied at once, and the call goes on under the start that it has. A call has one open question at a
+	// time, at most [MaxInquiries] in all, and their size is bounded: beyond that Inquire fails, and the caller completes the call.
 	Inquire(ctx context.Context, inquiry Inquiry) (Answer, error)
 
 	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the

@@ -56,7 +56,7 @@ type Approval struct {
 	WorkingDirectory string
 	ArgumentsHash    string               // see approvals.Hash
 	Options          json.RawMessage      // agentPermission: the agent's options as it sent them, a list; nil otherwise
-	Question         json.RawMessage      // question: {message, schema}; nil otherwise
+	Question         json.RawMessage      // question: {message, schema}, and url and host where a page has to be opened; nil otherwise
 	Isolation        *Isolation           // nil: the call runs no program, or that was not written down
 	Environment      *ApprovalEnvironment // nil: the execution is older than environments, or the call runs in an external agent outside of any
 	AskedBy          string               // what of the policy asks; see approvals.Source

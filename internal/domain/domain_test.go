@@ -192,6 +192,11 @@ func TestOptionsOfTurns(t *testing.T) {
 	}
 }
 
+// mcpQuestion is a question of the MCP server of a call, whose request is repeated with the answer.
+func mcpQuestion(call string, id domain.ApprovalID) domain.ApprovalRequested {
+	return domain.ApprovalRequested{ApprovalID: id, ToolCallID: call, Kind: domain.ApprovalQuestion, Repeats: true}
+}
+
 func TestFold(t *testing.T) {
 	started := func(call, arguments string) domain.ToolCallStarted {
 		return domain.ToolCallStarted{ToolCallID: call, Arguments: json.RawMessage(arguments)}
@@ -253,6 +258,39 @@ func TestFold(t *testing.T) {
 			log(requested("m", "c"), started("c", `{}`), outcomeAsked("c", "u"),
 				domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeUnknown}),
 			func(c folded) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
+		"a call that is paused is not running": {
+			log(requested("m", "c"), started("c", `{}`), mcpQuestion("c", "q")),
+			func(c folded) bool {
+				return c.Calls["c"].Paused && !c.Calls["c"].Running && c.Calls["c"].Approval == "q" && c.Calls["c"].Questions == 1
+			}},
+		"its answer starts it again, and it stays on record as it began": {
+			log(requested("m", "c"), domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "a", AllowedBy: "rule", RuleID: "r", Version: "1"},
+				mcpQuestion("c", "q"), domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "q", AllowedBy: "decision"}),
+			func(c folded) bool {
+				open := c.Calls["c"]
+				return open.Running && !open.Paused && open.Under == "a" && open.AllowedBy == "rule" && open.RuleID == "r" && open.Call.Version == "1"
+			}},
+		"one that is lost after that begins anew": {
+			log(requested("m", "c"), started("c", `{}`), mcpQuestion("c", "q"), domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "q"}, outcomeAsked("c", "u"),
+				domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "again", AllowedBy: "decision"}),
+			func(c folded) bool {
+				return c.Calls["c"].Running && !c.Calls["c"].Lost && c.Calls["c"].Under == "again"
+			}},
+		"one that ends while it is paused was approved": {
+			log(requested("m", "c"), started("c", `{}`), mcpQuestion("c", "q"),
+				domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeExpired, Error: &domain.Failure{Code: domain.CodeApprovalExpired}}),
+			func(c folded) bool { return len(c.Calls) == 0 && c.Executed[0].Approved }},
+		"a question within a call leaves it running": {
+			log(requested("m", "c"), started("c", `{}`), domain.ApprovalRequested{ApprovalID: "q", ToolCallID: "c", Kind: domain.ApprovalQuestion}),
+			func(c folded) bool {
+				return c.Calls["c"].Running && !c.Calls["c"].Paused && c.Calls["c"].Questions == 1
+			}},
+		"the definition with which a call has started": {
+			log(domain.ToolCallRequested{ToolCallID: "c", MessageID: "m", MCP: &domain.MCPTool{Server: "s", Tool: "t", Definition: "old"}},
+				domain.ToolCallStarted{ToolCallID: "c", Definition: "new"}),
+			func(c folded) bool {
+				return c.Calls["c"].Call.MCP.Definition == "new" && c.Calls["c"].Call.MCP.Tool == "t"
+			}},
 		"rounds of an earlier turn do not count": {
 			log(domain.TurnStarted{Turn: 1}, requested("m1", "c1"), domain.ToolCallCompleted{ToolCallID: "c1"}, domain.TurnStarted{Turn: 2}),
 			func(c folded) bool { return c.Turn.Number == 2 && c.Turn.Rounds == 0 && len(c.Messages) == 2 }},

@@ -33,6 +33,7 @@ const (
 	AgentUpdatedType       EventType = "agent.updated"
 	AgentModeChangedType   EventType = "agent.modeChanged"
 	AgentMCPServerType     EventType = "agent.mcpServerUpdated"
+	MCPServerRestartedType EventType = "mcp.serverRestarted"
 	AgentOptionsType       EventType = "agent.optionsUpdated"
 	CommandsUpdatedType    EventType = "agent.commandsUpdated"
 	AgentSilentType        EventType = "agent.silent"
@@ -197,8 +198,8 @@ type (
 		Update json.RawMessage `json:"update"`
 	}
 
-	// AgentMCPServerUpdated is the state of an MCP server that the request names. The protocol does not report it: Signoff sees the start of a program,
-	// because it is started through Signoff, but knows nothing of an address.
+	// AgentMCPServerUpdated is the state of an MCP server that the request names. Our own agent connects to it, and knows. The protocol of external
+	// agents does not report it: Signoff sees the start of a program, because it is started through Signoff, but knows nothing of an address.
 	AgentMCPServerUpdated struct {
 		Server  string          `json:"server"`
 		Status  MCPServerStatus `json:"status"`
@@ -304,6 +305,7 @@ type (
 		Arguments  json.RawMessage `json:"arguments"`            // what runs
 		EditedBy   *Actor          `json:"editedBy,omitempty"`   // who has changed the arguments that the agent wrote; nil: nobody
 		Version    string          `json:"version,omitempty"`    // of the tool; with the arguments it is what the hash names
+		Definition string          `json:"definition,omitempty"` // hash of the definition of the tool, where it is that of an MCP server
 		ApprovalID ApprovalID      `json:"approvalId,omitempty"` // empty where nobody had to be asked
 		AllowedBy  string          `json:"allowedBy"`            // see approvals.Source
 		RuleID     string          `json:"ruleId,omitempty"`
@@ -313,11 +315,19 @@ type (
 		ExpiresAt  *time.Time      `json:"expiresAt,omitempty"` // until when that one may answer
 	}
 
-	// ToolCallUpdated is a piece of what a running call prints, numbered like a message.
+	// ToolCallUpdated is a piece of what a running call prints, numbered like a message, or how far the call is.
 	ToolCallUpdated struct {
-		ToolCallID string `json:"toolCallId"`
-		Offset     int    `json:"offset"`
-		Output     string `json:"output"`
+		ToolCallID string        `json:"toolCallId"`
+		Offset     int           `json:"offset"`
+		Output     string        `json:"output"`
+		Progress   *CallProgress `json:"progress,omitempty"`
+	}
+
+	// CallProgress is how far a running call says that it is.
+	CallProgress struct {
+		Done    float64 `json:"done"`
+		Total   float64 `json:"total,omitempty"` // 0: it does not say
+		Message string  `json:"message,omitempty"`
 	}
 
 	// ToolCallReported is what an external agent says of its call, as it sent it: title, status, locations, content,
@@ -354,6 +364,7 @@ type (
 		WorkingDirectory string               `json:"workingDirectory"`
 		Options          json.RawMessage      `json:"options,omitempty"`  // agentPermission: the agent's, as it sent them
 		Question         json.RawMessage      `json:"question,omitempty"` // question: {message, schema}
+		Repeats          bool                 `json:"repeats,omitempty"`  // question: the call does not run until the answer starts it again
 		ExpiresAt        *time.Time           `json:"expiresAt"`
 		AskedBy          string               `json:"askedBy,omitempty"` // what of the policy asks; see approvals.Source
 		Reason           string               `json:"reason,omitempty"`  // why a person is asked
@@ -515,6 +526,7 @@ func (AgentUpdated) EventType() EventType          { return AgentUpdatedType }
 func (AgentModeChanged) EventType() EventType      { return AgentModeChangedType }
 func (MCPServerRestarted) EventType() EventType    { return "mcp.serverRestarted" }
 func (AgentMCPServerUpdated) EventType() EventType { return AgentMCPServerType }
+func (MCPServerRestarted) EventType() EventType    { return MCPServerRestartedType }
 func (AgentOptionsUpdated) EventType() EventType   { return AgentOptionsType }
 func (CommandsUpdated) EventType() EventType       { return CommandsUpdatedType }
 func (AgentSilent) EventType() EventType           { return AgentSilentType }
@@ -579,8 +591,8 @@ var (
 		ended(ExecutionTimedOutType),
 	)
 	agentEvents = decodersOf(
-		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[AgentOptionsUpdated], of[CommandsUpdated],
-		of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
+		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[MCPServerRestarted], of[AgentOptionsUpdated],
+		of[CommandsUpdated], of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
 		of[ToolCallRequested], of[ToolCallUpdated], of[ToolCallReported], of[ToolCallCompleted], of[PlanUpdated], of[UsageUpdated],
 		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted], of[ContextSummaryFailed],
 	)

@@ -73,6 +73,7 @@ type OpenCall struct {
 	Call     ToolCall
 	Running  bool       // it has started; where its server died since, it may have run
 	Lost     bool       // it had started, its server stopped, and somebody was asked; it has not started again
+	Paused   bool       // it had started, and its MCP server has asked a question: only the answer starts it again
 	Approval ApprovalID // the newest that was asked for; empty where none was
 
 	Since      time.Time  // when it started last
@@ -84,6 +85,7 @@ type OpenCall struct {
 	Awaits     Awaited // who runs it, where that is not the server
 	Generation int     // of a call that has handed in blocks; 0: it has not
 	Printed    int     // UTF-8 bytes of output in the log
+	Questions  int     // how many people were asked in words
 }
 
 // NewProgress is the progress of an execution whose log is empty.
@@ -225,17 +227,11 @@ func (p *Progress) applyCall(at time.Time, payload Payload) {
 		p.requested(e)
 	case ApprovalRequested:
 		if c := p.Calls[e.ToolCallID]; c != nil {
-			c.Approval = e.ApprovalID
-			if e.Kind == ApprovalUnknownOutcome {
-				c.Running, c.Lost = false, true
-			}
+			c.asked(e)
 		}
 	case ToolCallStarted:
 		if c := p.Calls[e.ToolCallID]; c != nil {
-			c.Call.Arguments, c.Call.Version = e.Arguments, e.Version
-			c.Running, c.Lost, c.Since, c.Under = true, false, at, e.ApprovalID
-			c.AllowedBy, c.RuleID, c.Sandbox, c.Awaits = e.AllowedBy, e.RuleID, e.Sandbox, e.Awaits
-			c.EditedBy = e.EditedBy
+			c.start(at, e)
 		}
 	case ToolCallUpdated:
 		if c := p.Calls[e.ToolCallID]; c != nil {
@@ -248,10 +244,43 @@ func (p *Progress) applyCall(at time.Time, payload Payload) {
 		}
 	case ToolCallCompleted:
 		if c := p.Calls[e.ToolCallID]; c != nil {
-			p.Executed = AppendExecuted(p.Executed, Executed(c.Call, e, c.Running || c.Lost))
+			executed := Executed(c.Call, e, c.Running || c.Lost)
+			executed.Approved = executed.Approved || c.Paused
+			p.Executed = AppendExecuted(p.Executed, executed)
 			delete(p.Calls, e.ToolCallID)
 			p.Ended[e.ToolCallID] = true
 		}
+	}
+}
+
+func (c *OpenCall) asked(e ApprovalRequested) {
+	c.Approval = e.ApprovalID
+	switch e.Kind {
+	case ApprovalUnknownOutcome:
+		c.Running, c.Paused, c.Lost = false, false, true
+	case ApprovalQuestion:
+		c.Questions++
+		if e.Repeats {
+			c.Running, c.Paused = false, true
+		}
+	}
+}
+
+// start takes a start. One that goes on after a question is allowed by those who have allowed the call: the person who answers the question only
+// says how it goes on.
+func (c *OpenCall) start(at time.Time, e ToolCallStarted) {
+	goesOn := c.Paused
+	c.Running, c.Lost, c.Paused, c.Since = true, false, false, at
+	if goesOn {
+		return
+	}
+	c.Call.Arguments, c.Call.Version, c.Under = e.Arguments, e.Version, e.ApprovalID
+	c.AllowedBy, c.RuleID, c.Sandbox, c.Awaits = e.AllowedBy, e.RuleID, e.Sandbox, e.Awaits
+	c.EditedBy = e.EditedBy
+	if c.Call.MCP != nil && e.Definition != "" {
+		tool := *c.Call.MCP // a clone of the progress shares it
+		tool.Definition = e.Definition
+		c.Call.MCP = &tool
 	}
 }
 
@@ -267,7 +296,7 @@ func (p *Progress) requested(e ToolCallRequested) {
 		}
 	}
 	p.Calls[e.ToolCallID] = &OpenCall{Call: ToolCall{
-		ID: e.ToolCallID, Tool: e.Tool, Class: e.Class, Arguments: e.Arguments, Summary: e.Summary,
+		ID: e.ToolCallID, Tool: e.Tool, Class: e.Class, Arguments: e.Arguments, Summary: e.Summary, MCP: e.MCP,
 	}}
 }
 

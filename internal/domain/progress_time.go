@@ -31,7 +31,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	case ToolCallStarted:
 		a.here[p.ToolCallID] = p.Awaits != AwaitsClient
 	case ApprovalRequested:
-		if p.Kind == ApprovalUnknownOutcome {
+		if p.Kind == ApprovalUnknownOutcome || p.Repeats {
 			delete(a.here, p.ToolCallID)
 		}
 	case ToolCallCompleted:

@@ -77,7 +77,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		t.refused = nil
 	case ToolCallRequested:
 		a := t.answer(p.MessageID)
-		c := &answeredCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary}}
+		c := &answeredCall{call: ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary, MCP: p.MCP}}
 		a.calls, t.calls[p.ToolCallID] = append(a.calls, c), c
 	case ToolCallStarted:
 		if c := t.calls[p.ToolCallID]; c != nil {

@@ -46,6 +46,7 @@ var (
 	BeforeQueuePrompts         = before("store.queuePrompts")
 	BeforeWriteControlRequests = before("store.writeControlRequests")
 	BeforeKeepStates           = before("store.keepStates")
+	BeforeKeepPaused           = before("store.keepPaused")
 	BeforeAppendDebug          = before("store.appendDebug")
 	BeforeAppendAudit          = before("store.appendAudit")
 

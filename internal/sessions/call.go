@@ -25,6 +25,7 @@ type call struct {
 	client          *domain.ClientCall // of a call that the client runs
 	refusal         *refusal           // of a call that an external agent began before it asked
 	retry           *domain.Decision   // of a call of unknown outcome: the decision to try it again
+	repeat          json.RawMessage    // of a paused call: what its request is repeated with
 }
 
 // refusal is the outcome of a refused call, unless its agent reports that it has succeeded all the same.
@@ -52,6 +53,12 @@ func (c *call) running() bool { return c.logged().Running }
 
 // outcomeUnknown tells whether its server stopped while the call ran, and it has not started again.
 func (c *call) outcomeUnknown() bool { return c.logged().Lost }
+
+// paused tells whether the call has started, and does not run until the answer to a question of its MCP server starts it again.
+func (c *call) paused() bool { return c.logged().Paused }
+
+// inquires tells whether the MCP server of the call asks.
+func (c *call) inquires() bool { return c.paused() || c.ask != nil && c.ask.inquires }
 
 // generation is the number of the blocks that it has handed in; 0: none.
 func (c *call) generation() int { return c.logged().Generation }

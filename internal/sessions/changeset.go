@@ -18,6 +18,7 @@ type changeSet struct {
 	at       time.Time      // of all its events; zero: it has none yet
 	events   []domain.Event // as the log will have them
 	states   []domain.AnswerState
+	paused   []domain.PausedRequest
 	asked    []domain.Approval
 	resolved []store.Resolution
 	replies  []func()
@@ -127,7 +128,7 @@ func (change *changeSet) transaction() store.Change {
 	transaction := store.Change{
 		Execution: r.execution.ID, Epoch: r.claim.epoch, Update: update, Events: change.events, States: change.states,
 		Ask: change.asked, Resolve: change.resolved, Progress: change.advanced, Debug: change.debug,
-		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits,
+		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits, Paused: change.paused,
 		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, Park: change.park,
 	}
 	for _, record := range change.audit {

@@ -39,9 +39,8 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 		return err
 	}
 	for _, row := range rows {
-		c, open := pm.calls.open[row.Call.ID]
-		switch {
-		case !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending:
+		switch c := pm.endedBy(row); {
+		case c == nil:
 		case c.ask == nil: // an earlier driver asked, and our own agent has not asked again yet
 			c.approval, pm.decided[c.ID] = nil, row
 		default:
@@ -51,12 +50,25 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 	return nil
 }
 
+// endedBy is the call whose open question has ended, as the store has it; nil: there is none.
+func (pm *permissions) endedBy(row domain.Approval) *call {
+	c, open := pm.calls.open[row.Call.ID]
+	if !open || c.approval == nil || c.approval.ID != row.ID || row.Status == domain.ApprovalPending {
+		return nil
+	}
+	return c
+}
+
 // settle acts on a decided approval, as the store has it. The request of the agent does not count any more.
 func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.BeforeDecision)
 	c.approval = nil
 	if row.Kind == domain.ApprovalUnknownOutcome {
 		pm.resolve(change, c, row)
+		return
+	}
+	if c.inquires() {
+		pm.answered(change, c, row)
 		return
 	}
 	if !c.outcomeUnknown() || row.Status == domain.ApprovalApproved { // otherwise the first run stays on record as it was allowed
@@ -114,8 +126,7 @@ func (pm *permissions) dropDecided() bool {
 	}
 	dropped := false
 	for _, row := range rows {
-		c, open := pm.calls.open[row.Call.ID]
-		if open && c.approval != nil && c.approval.ID == row.ID && row.Status != domain.ApprovalPending {
+		if c := pm.endedBy(row); c != nil {
 			c.approval, dropped = nil, true
 		}
 	}
@@ -150,13 +161,16 @@ func (pm *permissions) recall(row domain.Approval) {
 		c.retry = row.Decision
 	}
 	switch {
-	case !open || row.ID != c.logged().Approval || (c.running() && !pm.external()):
+	case !open || row.ID != c.logged().Approval:
+	case row.Status == domain.ApprovalPending && c.inquires():
+		c.approval = &row // the call has begun, and stays on record as it was allowed
 	case row.Status == domain.ApprovalPending:
 		c.approval, c.came.Hash = &row, row.ArgumentsHash
+	case c.running() && !pm.external():
 	default:
 		pm.decided[row.Call.ID] = row
 	}
-	if open && row.Status != domain.ApprovalPending && c.running() {
+	if open && row.Status != domain.ApprovalPending && c.running() && (pm.external() || row.Kind != domain.ApprovalQuestion) {
 		c.came = decidedBy(row)
 	}
 }

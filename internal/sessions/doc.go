@@ -15,7 +15,7 @@
 //   - the texts (texts.go) are messages, thoughts and outputs that grow
 //   - the control (control.go) reads what others want of the execution
 //   - the rules (rules.go) judge a call, and the client calls (clientcalls.go) are those that the client runs
-//   - the permissions (permissions.go, decisions.go, newrules.go, withdrawals.go, unknownoutcome.go) decide whether a call may run
+//   - the permissions (permissions.go, decisions.go, newrules.go, withdrawals.go, unknownoutcome.go, inquiries.go) decide whether a call may run
 //   - the blocks (blocks.go) are those that the agent hands in
 //   - the agent (agent.go) is opened, prompted and closed here; host.go is what it is offered
 //   - the translator (translator.go) turns what the agent says into events
@@ -55,6 +55,9 @@
 // # Others who answer
 //
 // A call may be run by the client (clientcalls.go). It is judged like any other; then it waits for one answer, as a row, also over restarts.
+// The MCP server of a call may ask a person before it answers (inquiries.go): then the call is paused, and the answer starts it again, or the call
+// runs on, and the question lives as long as the process that asks.
+//
 // The call by which an agent hands in blocks (blocks.go) stays open after its turn: their acceptance is its outcome, and the next turn
 // begins with that. Of several executions that generate blocks for one place the newest stays. If the final answer does not fit the
 // schema of the request, the session asks for it again, in a turn of its own (answer.go).
@@ -74,8 +77,8 @@
 // # Promises
 //
 //   - Every execution ends in exactly one terminal event, or is live under a valid lease, or waits for a driver.
-//   - A tool call has exactly one outcome. `toolCall.started` is in the database before the call runs; a call that may
-//     have run when its driver died is outcomeUnknown, and runs again only after a new approval.
+//   - A tool call has exactly one outcome, and at most one start for each approval. `toolCall.started` is in the database before the
+//     call runs; a call that may have run when its driver died is outcomeUnknown, and runs again only after a new approval.
 //   - Nothing is written under an old epoch: every change has the epoch, and a refused change ends the session at
 //     once, without a further write.
 //   - A prompt that was acknowledged has its turn, or the log says that it was discarded.

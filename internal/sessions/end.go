@@ -155,12 +155,20 @@ func (s *Session) handOff() state {
 				return s.abandon(err)
 			}
 			continue
+		case <-s.control.watcher.Notified():
+			if err := s.permissions.answerWithinCalls(); err != nil {
+				return s.abandon(err)
+			}
+			continue
 		case <-deadline.C:
 		case <-s.claim.lease.Done():
 		}
 		break
 	}
 	if err := s.stopAgent(errDrain); err != nil {
+		return s.abandon(err)
+	}
+	if err := s.permissions.withdrawWithinCalls(); err != nil {
 		return s.abandon(err)
 	}
 	if err := s.texts.releaseAll(); err != nil {

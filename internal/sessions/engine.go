@@ -59,6 +59,7 @@ type Store interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 	Events(ctx context.Context, id domain.ExecutionID, after int64, limit int) ([]domain.Event, error)
 	AnswerStates(ctx context.Context, id domain.ExecutionID) ([]domain.AnswerState, error)
+	PausedRequests(ctx context.Context, id domain.ExecutionID) ([]domain.PausedRequest, error)
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
 	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)

@@ -100,7 +100,7 @@ func (c core) environmentOf(asked *call) *domain.Environment {
 // concerns reports whether a call of our own agent would run in the environment: a command, or a tool for files. A call that may have run already
 // is left to a person.
 func (e *environment) concerns(c *call) bool {
-	return c.ask != nil && c.ask.ours() && !c.outcomeUnknown() && !c.ask.client && (c.Class == domain.ClassExecute || len(c.Action.Paths) > 0)
+	return c.ask != nil && c.ask.ours() && !c.outcomeUnknown() && !c.paused() && !c.ask.client && (c.Class == domain.ClassExecute || len(c.Action.Paths) > 0)
 }
 
 // hash identifies a call in the environment that it runs in.
@@ -110,7 +110,7 @@ func (c core) hash(asked *call) (string, error) {
 
 // changedFor tells whether a question was about another definition of the call's environment than the present one.
 func (c core) changedFor(asked *call, row domain.Approval) bool {
-	return row.Kind != domain.ApprovalUnknownOutcome && !row.Environment.Stamp().Same(c.environmentOf(asked).Stamp())
+	return row.Kind != domain.ApprovalUnknownOutcome && !asked.paused() && !row.Environment.Stamp().Same(c.environmentOf(asked).Stamp())
 }
 
 // confinedBy is the name of the sandbox that confines a call where it is a command that we run; empty otherwise. Everybody who looks at the call

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -50,10 +51,12 @@ func (h *host) EmitAnswer(ctx context.Context, state domain.AnswerState, payload
 }
 
 func (h *host) emit(ctx context.Context, state *domain.AnswerState, payloads []domain.Payload) error {
-	for _, payload := range payloads {
+	payloads = slices.Clone(payloads)
+	for i, payload := range payloads {
 		if !emittable(payload) {
 			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
 		}
+		payloads[i] = h.maskProgress(payload)
 	}
 	return h.inbox.emit(ctx, state, payloads)
 }
@@ -77,7 +80,13 @@ func (h *host) Ask(ctx context.Context, question domain.Question) (domain.Answer
 }
 
 func (h *host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error) {
-	return h.Ask(ctx, inquiry.Question)
+	if err := inquirable(inquiry); err != nil {
+		return domain.Answer{}, err
+	}
+	asked := newAsk(inquiry.Question)
+	asked.Kind, asked.inquires, asked.repeat = domain.ApprovalQuestion, true, inquiry.Repeat
+	answer, err := h.await(ctx, asked)
+	return answer.answer, cmp.Or(err, answer.err)
 }
 
 func (h *host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
@@ -114,7 +123,7 @@ func (h *host) await(ctx context.Context, asked *ask) (reply, error) {
 	case <-h.inbox.over:
 		return reply{}, errOver
 	case <-ctx.Done():
-		if h.execution.Request.Source.Type == domain.SourceACP && !asked.ours() { // our own agent asks again after a restart
+		if asked.needsAsker() && (asked.inquires || h.execution.Request.Source.Type == domain.SourceACP) {
 			_ = h.inbox.put(item{withdrawn: asked}) // refused only where the session is over
 		}
 		return reply{}, context.Cause(ctx)

@@ -29,6 +29,8 @@ type inbox struct {
 	traced int   // bytes of the traces
 	closed error // why nothing is taken any more; nil: it is open
 
+	progress map[string]*callProgress // by call
+
 	ready chan struct{} // for the session: there is something
 	room  chan struct{} // for agents: there may be room again
 	over  chan struct{} // closes with the inbox
@@ -53,11 +55,13 @@ type delta struct {
 	text strings.Builder
 }
 
-// ask is a waiting Authorize, CallClient or Ask.
+// ask is a waiting Authorize, CallClient, Ask or Inquire.
 type ask struct {
 	domain.Question
-	client bool       // if the call may run, the client runs it
-	reply  chan reply // one slot: the answer never waits for the asker
+	client   bool            // if the call may run, the client runs it
+	inquires bool            // the MCP server of the call asks
+	repeat   json.RawMessage // of an inquiry: the call does not run until the answer starts it again; nil: it runs on
+	reply    chan reply      // one slot: the answer never waits for the asker
 }
 
 // submission is a waiting SubmitBlocks.
@@ -71,10 +75,17 @@ type submission struct {
 type reply struct {
 	grant  domain.Grant
 	answer domain.Answer
+	err    error // of an inquiry that cannot be put to anybody
 }
 
 // ours tells whether the call is one of our own tools.
-func (a *ask) ours() bool { return a.Kind == domain.ApprovalToolCall }
+func (a *ask) ours() bool { return a.Kind == domain.ApprovalToolCall || a.inquires }
+
+// pauses tells whether the call does not run until the answer starts it again.
+func (a *ask) pauses() bool { return a != nil && a.repeat != nil }
+
+// needsAsker tells whether the answer is of use only to the process that asks. Our own agent asks for all other calls again after a restart.
+func (a *ask) needsAsker() bool { return !a.ours() || a.inquires && !a.pauses() }
 
 // outside reports whether an external agent asks that runs the call itself, in no environment.
 func (a *ask) outside() bool {
@@ -99,7 +110,9 @@ func (r *turnResult) limited() bool {
 }
 
 func newInbox() *inbox {
-	return &inbox{ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{})}
+	return &inbox{
+		ready: make(chan struct{}, 1), room: make(chan struct{}, 1), over: make(chan struct{}), progress: map[string]*callProgress{},
+	}
 }
 
 // emit puts payloads in, all at once, and the state of the answer that they end; deltas become text that grows. It waits while the inbox is full.
@@ -139,6 +152,14 @@ func (b *inbox) tryEmit(state *domain.AnswerState, payloads []domain.Payload) (f
 }
 
 func (b *inbox) add(payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.ToolCallUpdated:
+		if p.Progress != nil {
+			b.advance(p.ToolCallID, *p.Progress)
+		}
+	case domain.ToolCallCompleted:
+		b.endProgress(p.ToolCallID)
+	}
 	kind, id, text := growing(payload)
 	if id == "" {
 		b.bytes += itemBytes + weight(payload)

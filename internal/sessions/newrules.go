@@ -74,7 +74,7 @@ func (pm *permissions) newerRules() (bool, error) {
 	}
 	return slices.ContainsFunc(pm.rules.policy.Rules, func(rule domain.PermissionRule) bool {
 		return pm.calls.any(func(c *call) bool {
-			return c.approval != nil && rule.Created.After(c.approval.Requested.Add(-clocksApart))
+			return c.approval != nil && c.approval.Kind.AnswerableByRule() && rule.Created.After(c.approval.Requested.Add(-clocksApart))
 		})
 	}), nil
 }

@@ -60,7 +60,7 @@ func (o *openCalls) request(change *changeSet, p domain.ToolCallRequested) {
 	p.Turn = o.turnNumber()
 	change.emit(p)
 	o.open[p.ToolCallID] = &call{
-		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
+		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary, MCP: p.MCP},
 		of:       o.progress,
 		came:     audit.Provenance{DecidedBy: string(approvals.ByServer), Channel: audit.BySession}, // until it is judged
 	}
@@ -93,7 +93,7 @@ func (o *openCalls) announce(change *changeSet, asked domain.ToolCall) *call {
 	}
 	o.request(change, domain.ToolCallRequested{
 		ToolCallID: asked.ID, MessageID: o.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
-		Arguments: asked.Arguments, Summary: asked.Summary,
+		Arguments: asked.Arguments, Summary: asked.Summary, MCP: asked.MCP,
 	})
 	return o.open[asked.ID]
 }
@@ -112,7 +112,8 @@ func (o *openCalls) close(change *changeSet) {
 		case c.approval != nil:
 			change.retract(*c.approval)
 		}
-		if !c.outcomeUnknown() && (c.approval != nil || !c.running()) {
+		begun := c.paused() || c.running() && (c.approval == nil || !o.external())
+		if !c.outcomeUnknown() && !begun {
 			c.came.DecidedBy, c.came.RuleID, c.came.Reason = string(approvals.ByServer), "", ""
 		}
 		change.complete(c, o.lastOutcome(c))
@@ -136,6 +137,8 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 		failure = approvals.OutcomeUnknown()
 	case c.running():
 		failure.Message = "The turn ended while this call was running; it was stopped."
+	case c.paused():
+		failure.Message = "The turn ended before anybody answered a question of the MCP server, so the request was not repeated."
 	case c.outcomeUnknown():
 		outcome, failure = domain.OutcomeUnknown, approvals.OutcomeUnknown()
 	}

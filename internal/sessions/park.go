@@ -23,6 +23,9 @@ func (s *Session) park() state {
 	default:
 	}
 	s.control.quiet = time.Now() // if it is not parked now, it is not tried again at once
+	if s.parking.keptRunning() {
+		return s.current()
+	}
 	ctx, cancel := s.claim.reading()
 	defer cancel()
 	head, err := s.engine.store.Head(ctx, s.execution.ID)

@@ -258,3 +258,51 @@ func TestParkingDoesNotWarnAgain(t *testing.T) {
 		t.Errorf("warned: %+v", warned)
 	}
 }
+
+// kept is an agent that may have something in its process which the log cannot bring back.
+type kept struct {
+	domain.Agent
+	parkable *atomic.Bool
+}
+
+func (k kept) Parkable() bool { return k.parkable.Load() }
+
+// TestAnAgentKeepsItsExecutionRunning: whatever the execution waits for, it is not parked before its agent may be closed.
+func TestAnAgentKeepsItsExecutionRunning(t *testing.T) {
+	for name, waits := range map[string]struct {
+		request func(*domain.Request)
+		reached domain.Status
+		script  sessionstest.Script
+	}{
+		"for a decision": {func(*domain.Request) {}, domain.StatusPendingToolApproval, resuming(new(atomic.Int32))},
+		"for a prompt": {func(r *domain.Request) { r.KeepOpen = true }, domain.StatusIdle, func(context.Context, *sessionstest.Turn) (domain.StopReason, error) {
+			return domain.StopEndTurn, nil
+		}},
+		"for its model": {func(*domain.Request) {}, domain.StatusWaiting, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			if err := t.Host.Emit(ctx, domain.ModelRetrying{Attempt: 1, At: time.Now().Add(time.Hour), Until: time.Now().Add(time.Hour)}); err != nil {
+				return "", err
+			}
+			<-ctx.Done()
+			return "", context.Cause(ctx)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var parkable atomic.Bool
+			w := newWorld(t, storetest.SQLite(t), waits.script, parks, func(c *dispatch.Config) {
+				open := c.Agents[domain.SourceInternal]
+				c.Agents[domain.SourceInternal] = func(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+					agent, err := open(ctx, opening)
+					return kept{agent, &parkable}, err
+				}
+			})
+			id := w.start(waits.request)
+			w.reach(id, waits.reached)
+			time.Sleep(50 * time.Millisecond) // it would be parked by now
+			if head, err := w.store.Head(t.Context(), id); err != nil || head.Owner == "" {
+				t.Errorf("it was parked: %+v, %v", head, err)
+			}
+			parkable.Store(true)
+			w.parked(id)
+		})
+	}
+}

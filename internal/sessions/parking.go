@@ -23,11 +23,17 @@ func (p *parking) timer() (<-chan time.Time, func() bool) {
 		return nil, func() bool { return false }
 	}
 	quiet := p.engine.parkAfter
-	if p.awaitsRetry() { // the length of the wait is known
+	if p.awaitsRetry() && !p.keptRunning() { // the length of the wait is known
 		quiet = 0
 	}
 	timer := time.NewTimer(time.Until(p.control.quiet.Add(quiet)))
 	return timer.C, timer.Stop
+}
+
+// keptRunning tells whether the agent has something in its process that the log cannot bring back.
+func (p *parking) keptRunning() bool {
+	agent, says := p.agent.open.(domain.Parkable)
+	return says && !agent.Parkable()
 }
 
 // possible tells whether another session could continue from the log alone, without anybody noticing. The questions of an external

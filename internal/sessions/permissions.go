@@ -59,8 +59,12 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeSecretExposed, Message: exposedMessage})
 		return
 	}
+	if c.paused() {
+		pm.resume(change, c)
+		return
+	}
 	if a.ours() {
-		c.Version, c.Action = a.Call.Version, a.Call.Action
+		c.Version, c.Action, c.MCP = a.Call.Version, a.Call.Action, a.Call.MCP
 	} else { // an external agent often says only now what the call does, and a person has to see that
 		c.ToolCall = a.Call
 	}
@@ -163,7 +167,7 @@ func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval)
 	pm.calls.deriveStatus(change)
 	change.asked = append(change.asked, approval)
 	requested := approvals.Requested(approval)
-	requested.Sandbox = pm.confinedBy(c)
+	requested.Sandbox, requested.Repeats = pm.confinedBy(c), c.ask.pauses()
 	change.emit(requested)
 }
 
@@ -192,6 +196,9 @@ func (pm *permissions) approvalTimeout() time.Duration {
 // agent has begun before it asked has no second start.
 func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCallStarted, answer domain.Answer) {
 	started.Version, started.EditedBy = c.Version, c.editedBy()
+	if c.MCP != nil {
+		started.Definition = c.MCP.Definition
+	}
 	if c.ask.client {
 		pm.clients.ask(change, c, started)
 		return
@@ -199,14 +206,19 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 	if pm.delay(change, c, started, answer) {
 		return
 	}
+	grant := domain.Grant{
+		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision), EditedBy: started.EditedBy,
+	}
+	if c.paused() {
+		grant.Approved = c.logged().AllowedBy == string(approvals.ByDecision) // whoever has answered the question has not said yes to the call
+		grant.Continues = &domain.Continuation{Repeat: c.repeat, Answer: answer}
+	}
 	if !c.running() {
 		started.Sandbox = pm.confinedBy(c)
 		change.emit(started)
 	}
 	c.approval, c.refusal = nil, nil
-	change.reply(c, reply{grant: domain.Grant{
-		Allowed: true, Arguments: started.Arguments, Approved: started.AllowedBy == string(approvals.ByDecision), EditedBy: started.EditedBy,
-	}, answer: answer})
+	change.reply(c, reply{grant: grant, answer: answer})
 }
 
 // delay has a command wait for a slot, and tells whether it must. The command is allowed, and needs no other answer.

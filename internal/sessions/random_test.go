@@ -81,6 +81,8 @@ func (w *world) meddle(random *rand.Rand, ids []domain.ExecutionID) {
 			answer = approvals.Answer{Verb: domain.DenyCall, By: alice}
 		} else if a.Kind == domain.ApprovalUnknownOutcome {
 			answer.Resolution = []domain.Resolution{domain.ResolutionSucceeded, domain.ResolutionRetry}[random.IntN(2)]
+		} else if a.Kind == domain.ApprovalQuestion {
+			answer.Answer = json.RawMessage(`{"colour":"red"}`)
 		}
 		_, _ = w.service.Decide(context.Background(), tenant, a.ID, answer) // somebody may have been faster
 	}

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"math/rand/v2"
 	"time"
 
@@ -60,6 +61,9 @@ func (r *recovery) read() (broken bool, err error) {
 	if r.blocks.document, err = r.engine.store.EditedDocument(ctx, r.execution.ID); err != nil {
 		return false, err
 	}
+	if err := r.readPaused(ctx); err != nil {
+		return false, err
+	}
 	rows, err := r.engine.store.ApprovalsOf(ctx, r.execution.ID)
 	if err != nil {
 		return false, err
@@ -68,6 +72,23 @@ func (r *recovery) read() (broken bool, err error) {
 		r.permissions.recall(row)
 	}
 	return false, nil
+}
+
+// readPaused gives the paused calls what their requests are repeated with.
+func (r *recovery) readPaused(ctx context.Context) error {
+	if !r.calls.any((*call).paused) {
+		return nil
+	}
+	requests, err := r.engine.store.PausedRequests(ctx, r.execution.ID)
+	if err != nil {
+		return err
+	}
+	for _, request := range requests {
+		if c := r.calls.open[request.ToolCallID]; c != nil && c.logged().Approval == request.Approval {
+			c.repeat = request.Repeat
+		}
+	}
+	return nil
 }
 
 // reason is the reason that the log has for the work of a new driver.

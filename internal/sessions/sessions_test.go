@@ -342,3 +342,23 @@ func TestBurstIsWholeAndMerged(t *testing.T) {
 		}
 	})
 }
+
+// TestNewsOfMCPServers: our own agent tells what becomes of the servers that it uses.
+func TestNewsOfMCPServers(t *testing.T) {
+	told := []domain.Payload{
+		domain.AgentMCPServerUpdated{Server: "paint", Status: domain.MCPServerFailed, Message: "no such program"},
+		domain.MCPServerRestarted{Server: "paint", Message: "its process had ended"},
+	}
+	w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+		return domain.StopEndTurn, t.Host.Emit(ctx, told...)
+	})
+	id := w.start()
+	w.ended(id)
+	log := w.events(id)
+	if diff := cmp.Diff(told[0], domain.Payload(payloads[domain.AgentMCPServerUpdated](t, log)[0])); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(told[1], domain.Payload(payloads[domain.MCPServerRestarted](t, log)[0])); diff != "" {
+		t.Error(diff)
+	}
+}

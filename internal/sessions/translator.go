@@ -54,6 +54,8 @@ func (t *translator) apply(change *changeSet, i item) {
 		t.texts.write(change, i.delta)
 	case i.state != nil:
 		change.keep(*i.state)
+	case i.ask != nil && i.ask.inquires:
+		t.permissions.inquire(change, i.ask)
 	case i.ask != nil:
 		t.permissions.authorize(change, i.ask)
 	case i.withdrawn != nil:
@@ -88,6 +90,8 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 		t.calls.request(change, p)
 	case domain.ToolCallStarted:
 		t.calls.startedByAgent(change, p)
+	case domain.ToolCallUpdated: // its output is text that grows
+		t.calls.advanced(change, p)
 	case domain.ToolCallCompleted:
 		t.calls.complete(change, p)
 	case domain.UsageUpdated:

@@ -39,6 +39,10 @@ func (pm *permissions) askOutcome(change *changeSet, c *call) bool {
 func (pm *permissions) closeUnknown(change *changeSet) {
 	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
 		c := pm.calls.open[id]
+		if pm.asksWithinCall(c) { // the connection on which its server asks is lost
+			change.retract(*c.approval)
+			c.approval = nil
+		}
 		switch {
 		case c.client != nil: // the client was asked, not this server
 			continue

@@ -65,6 +65,9 @@ type Change struct {
 	// States of answers that end in this change, by the driver. Read with [Store.AnswerStates].
 	States []domain.AnswerState
 
+	// Paused are the requests of calls that pause in this change, by the driver. Read with [Store.PausedRequests].
+	Paused []domain.PausedRequest
+
 	// Events get their seq in the transaction, in this order: the last one gets Result.LastSeq. Execution, Type, Time
 	// and Data are set by the caller. Data that is not UTF-8 is replaced here by the stored text.
 	Events []domain.Event

@@ -83,7 +83,7 @@ func checkBatch(changes []Change) error {
 
 // brokenRole finds what the writer of c may not write.
 func brokenRole(c *Change) string {
-	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 || len(c.States) > 0 ||
+	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 || len(c.States)+len(c.Paused) > 0 ||
 		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
 	requests := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
 	switch {
@@ -187,6 +187,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeQueuePrompts, b.queuePrompts},
 		{failpoint.BeforeWriteControlRequests, b.writeControlRequests},
 		{failpoint.BeforeKeepStates, b.keepStates},
+		{failpoint.BeforeKeepPaused, b.keepPaused},
 		{failpoint.BeforeAppendDebug, b.appendDebug},
 		{failpoint.BeforeAppendAudit, b.appendAudit},
 	}

@@ -73,6 +73,7 @@ var belongings = []struct{ table, key string }{
 	{"prompts", "id"},
 	{"debug_messages", "n"},
 	{"answer_states", "message_id"},
+	{"paused_requests", "call_id"},
 	{"client_calls", "call_id"},
 	{"generations", "number"},
 	{"permission_rules", "id"},

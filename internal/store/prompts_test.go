@@ -53,7 +53,7 @@ func TestPromptsKeepTheirState(t *testing.T) {
 func TestDeleteLeavesNothing(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		tables := map[string]int{"execution_heads": 1, "events": 5, "approvals": 1, "permission_rules": 1, "idempotency_keys": 1,
-			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1}
+			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1, "paused_requests": 2}
 		if n := referrers(t); n != len(tables) {
 			t.Fatalf("%d tables refer to executions, the test knows %d", n, len(tables))
 		}
@@ -74,6 +74,7 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		c.Remember = []domain.PermissionRule{{ID: "r", Scope: domain.RememberExecution, Effect: domain.Allow}}
 		c.Debug = []domain.DebugMessage{{Message: "one"}, {Message: "two"}}
 		c.States = []domain.AnswerState{{MessageID: "a", State: []byte("1")}, {MessageID: "b", State: []byte("2")}}
+		c.Paused = []domain.PausedRequest{{ToolCallID: "a", Approval: "1", Repeat: []byte("1")}, {ToolCallID: "b", Approval: "2", Repeat: []byte("2")}}
 		c.AskClient, c.Generate = []domain.ClientCall{{ToolCallID: "c"}}, &domain.Generation{Number: 1}
 		commit(t, s, c)
 		commit(t, s, store.Change{Execution: "x", Epoch: 1, Generate: &domain.Generation{Number: 2}})

@@ -52,6 +52,7 @@ func TestStatementsOfAChange(t *testing.T) {
 		{"blocks, and those of before", store.Change{Execution: "x", Epoch: 1, Generate: &domain.Generation{Number: 1}}, 3},
 		{"raw messages: where does their feed end?", traced, 5},
 		{"states", store.Change{Execution: "x", Epoch: 1, States: []domain.AnswerState{{MessageID: "a", State: []byte("1")}, {MessageID: "b", State: []byte("2")}}}, 2},
+		{"the requests of paused calls", store.Change{Execution: "x", Epoch: 1, Paused: []domain.PausedRequest{{ToolCallID: "a", Repeat: []byte("1")}, {ToolCallID: "b", Repeat: []byte("2")}}}, 2},
 		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
 		{"the audit: its end, before and after", audited, 4},
 		{"the end: are there prompts, or accepted blocks? And what waits for a client", end, 7},

@@ -265,6 +265,35 @@ func TestARetryIsNoDouble(t *testing.T) {
 	}
 }
 
+// TestAnAnswerIsNoDouble: a call that has waited for the answer to a question of its MCP server goes on under that answer, once.
+func TestAnAnswerIsNoDouble(t *testing.T) {
+	goesOn := func(status domain.ApprovalStatus, second domain.ApprovalID) history {
+		log := written(append(begun(),
+			domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalApproved},
+			domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "a", Arguments: bash("shown")},
+			domain.ApprovalRequested{ApprovalID: "q", ToolCallID: "c", Kind: domain.ApprovalQuestion, Arguments: bash("shown"), Repeats: true},
+			domain.ApprovalResolved{ApprovalID: "q", ToolCallID: "c", Status: status},
+			domain.ToolCallStarted{ToolCallID: "c", ApprovalID: second, Arguments: bash("shown")},
+			domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded},
+			domain.ExecutionEnded{Status: domain.StatusCompleted})...)
+		return history{seen: log, log: log,
+			ledger: []entry{{"start", "key", 1, "shown", 1}, {"start", "key", 1, "shown", 2}, {"end", "key", 1, "shown", 3}}}
+	}
+	for _, status := range []domain.ApprovalStatus{domain.ApprovalApproved, domain.ApprovalDenied} {
+		if wrong := goesOn(status, "q").broken(); len(wrong) > 0 {
+			t.Errorf("%s: %q", status, wrong)
+		}
+	}
+	for name, broken := range map[string]history{
+		"under the first approval": goesOn(domain.ApprovalApproved, "a"), "after it has expired": goesOn(domain.ApprovalExpired, "q"),
+		"under none": goesOn(domain.ApprovalApproved, ""),
+	} {
+		if wrong := broken.broken(); len(wrong) == 0 {
+			t.Errorf("it may go on %s", name)
+		}
+	}
+}
+
 func TestWhatWasGivenUpIsFound(t *testing.T) {
 	interrupted := domain.StateChanged{From: domain.StatusInitializing, To: domain.StatusInterrupted, Cause: domain.CauseRecovery}
 	resumed := domain.StateChanged{From: domain.StatusInterrupted, To: domain.StatusInitializing}

@@ -17,6 +17,7 @@ type question struct {
 	Kind          string          `json:"kind"`
 	Arguments     json.RawMessage `json:"arguments"`
 	ArgumentsHash string          `json:"argumentsHash"`
+	Repeats       bool            `json:"repeats"`
 }
 
 // commandOf is the command of a bash call.

@@ -36,7 +36,7 @@ export class Calls {
     const call = this.#call(data.toolCallId, turn);
     call.item.turn = data.turn;
     Object.assign(call.tool, { messageId: data.messageId || undefined, tool: data.tool, class: data.class || undefined, summary: data.summary,
-      arguments: boundedJSON(data.arguments) });
+      arguments: boundedJSON(data.arguments), mcp: data.mcp ?? undefined });
     this.#settle(call);
     this.#readChanges(call);
   }
@@ -45,7 +45,7 @@ export class Calls {
   askedAbout(data, turn) {
     const call = this.#call(data.toolCallId, turn);
     call.queued = false;
-    call.lost ||= data.kind === "unknownOutcome";
+    call.lost ||= data.kind === "unknownOutcome" || data.repeats === true;
     Object.assign(call.tool, { tool: data.tool, summary: data.summary, arguments: boundedJSON(data.arguments) });
     call.tool.approvals.push({ id: data.approvalId, kind: data.kind, status: "pending", decidedBy: null });
     this.#settle(call);
@@ -92,7 +92,9 @@ export class Calls {
     printed.add(data.offset, data.output, `output of ${data.toolCallId}`);
     const call = known ?? this.#call(data.toolCallId, turn);
     call.printed = printed;
-    if (call.outcome === undefined) Object.assign(call.tool, { output: printed.kept, truncated: printed.cut || undefined });
+    if (call.outcome === undefined) {
+      Object.assign(call.tool, { output: printed.kept, truncated: printed.cut || undefined, progress: data.progress ?? call.tool.progress });
+    }
     this.#rows.touch(call.item);
   }
 
@@ -112,6 +114,7 @@ export class Calls {
   completed(data, turn) {
     const call = this.#call(data.toolCallId, turn);
     call.outcome = data.outcome;
+    call.tool.progress = undefined;
     if (call.tool.output === "" || !data.error || data.output !== data.error.message) setOutput(call.tool, data.output, data.truncated);
     Object.assign(call.tool, { exitCode: data.exitCode ?? undefined, durationMs: data.durationMs || undefined, error: data.error ?? undefined });
     call.tool.files = data.files ?? undefined;

@@ -37,6 +37,7 @@ const notices = {
   "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
   "agent.mcpServerUpdated": ({ server, status, message }) =>
     status === "failed" || status === "notStarted" ? warn(`The agent works without the MCP server ${server}.`, message) : undefined,
+  "mcp.serverRestarted": ({ server, message }) => warn(`The MCP server ${server} runs in a new process: everything that it kept in its memory is lost.`, message),
   "agent.modeChanged": ({ mode }) => info(`The agent works in the mode ${mode} from here on.`),
   "agent.silent": ({ seconds }) => warn(`Nothing has come from the agent for ${duration(seconds * 1000)}, although it is its turn.`),
   "model.retrying": ({ attempt, delayMs, at, code, message }) =>

@@ -11,7 +11,8 @@ import (
 // Broken lists how a log breaks the invariants of the design; empty is well. A log that has not ended is checked as
 // far as it goes.
 func Broken(log []domain.Event) []string {
-	c := checker{texts: map[string]int{}, calls: map[string]*outcome{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{}}
+	c := checker{texts: map[string]int{}, calls: map[string]*outcome{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{},
+		ends: map[domain.ApprovalID]domain.ApprovalStatus{}}
 	for i, event := range log {
 		c.event(int64(i+1), event)
 	}
@@ -27,6 +28,7 @@ type checker struct {
 	calls     map[string]*outcome
 	used      map[domain.ApprovalID]bool // what a call has started under
 	approvals map[domain.ApprovalID]int  // how often resolved
+	ends      map[domain.ApprovalID]domain.ApprovalStatus
 	ended     bool
 	broken    []string
 }
@@ -37,7 +39,8 @@ var outcomes = []domain.Outcome{
 
 type outcome struct {
 	starts, outcomes int
-	lost             bool // it has started, and somebody is asked what became of it
+	lost             bool              // it has started, and somebody is asked what became of it
+	question         domain.ApprovalID // it has started, and only the answer to this starts it again; empty: it is not paused
 }
 
 func (c *checker) failf(seq int64, format string, args ...any) {
@@ -117,12 +120,7 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 		c.calls[p.ToolCallID] = &outcome{}
 	case domain.ToolCallStarted:
 		if f := c.known(seq, p.ToolCallID); f != nil {
-			f.starts++
-			again := f.starts > 1 && (!f.lost || p.ApprovalID == "") || c.used[p.ApprovalID]
-			if again || f.outcomes > 0 {
-				c.failf(seq, "call %s starts again", p.ToolCallID)
-			}
-			f.lost = false
+			c.starts(seq, f, p)
 			if p.ApprovalID != "" {
 				c.used[p.ApprovalID] = true
 			}
@@ -140,7 +138,7 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 			if f.outcomes > 1 {
 				c.failf(seq, "call %s has a second outcome", p.ToolCallID)
 			}
-			if p.Outcome == domain.OutcomeSucceeded && (f.starts == 0 || f.lost) {
+			if p.Outcome == domain.OutcomeSucceeded && (f.starts == 0 || f.lost || f.question != "") {
 				c.failf(seq, "call %s succeeded without a start", p.ToolCallID)
 			}
 			if f.lost && p.Outcome != domain.OutcomeUnknown {
@@ -154,12 +152,42 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 		if c.approvals[p.ApprovalID] = 0; p.Kind == domain.ApprovalUnknownOutcome {
 			c.asksOutcome(seq, p.ToolCallID)
 		}
+		if p.Repeats {
+			c.pauses(seq, p)
+		}
 	case domain.ApprovalResolved:
+		c.ends[p.ApprovalID] = p.Status
 		c.approvals[p.ApprovalID]++
 		if n := c.approvals[p.ApprovalID]; n != 1 {
 			c.failf(seq, "approval %s is resolved %d times", p.ApprovalID, n)
 		}
 	}
+}
+
+// starts holds that a call starts once, and after that only under an approval of its own: somebody has looked into a start that was lost, or has
+// answered the question for which the call was paused.
+func (c *checker) starts(seq int64, f *outcome, p domain.ToolCallStarted) {
+	f.starts++
+	again := f.starts > 1 && (!f.lost && f.question == "" || p.ApprovalID == "") || c.used[p.ApprovalID]
+	if again || f.outcomes > 0 {
+		c.failf(seq, "call %s starts again", p.ToolCallID)
+	}
+	if end := c.ends[p.ApprovalID]; f.question != "" && (p.ApprovalID != f.question || end != domain.ApprovalApproved && end != domain.ApprovalDenied) {
+		c.failf(seq, "call %s goes on, and its question %s is %q", p.ToolCallID, f.question, c.ends[f.question])
+	}
+	f.lost, f.question = false, ""
+}
+
+// pauses holds that a call was running when its server asked.
+func (c *checker) pauses(seq int64, p domain.ApprovalRequested) {
+	f := c.known(seq, p.ToolCallID)
+	if f == nil {
+		return
+	}
+	if f.starts == 0 || f.lost || f.question != "" || f.outcomes > 0 || p.Kind != domain.ApprovalQuestion {
+		c.failf(seq, "call %s pauses, and it is not running", p.ToolCallID)
+	}
+	f.question = p.ApprovalID
 }
 
 // asksOutcome holds that a call was running, and that nobody was asked about the same run before.
@@ -168,7 +196,7 @@ func (c *checker) asksOutcome(seq int64, id string) {
 	if f == nil {
 		return
 	}
-	if f.starts == 0 || f.lost || f.outcomes > 0 {
+	if f.starts == 0 || f.lost || f.question != "" || f.outcomes > 0 {
 		c.failf(seq, "what became of call %s is asked, and it is not running", id)
 	}
 	f.lost = true

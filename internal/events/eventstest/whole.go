@@ -42,6 +42,7 @@ type piece struct {
 	MessageID, ToolCallID string
 	Turn, Offset          *int
 	Text, Output          string
+	Progress              *domain.CallProgress
 }
 
 func placed(event domain.Event, ends map[string]place) (json.RawMessage, error) {
@@ -77,6 +78,6 @@ func (at place) payload(t domain.EventType, p piece) domain.Payload {
 	case domain.ThoughtDeltaType:
 		return domain.ThoughtDelta{MessageID: p.MessageID, Turn: at.turn, Offset: at.offset, Text: p.Text}
 	default:
-		return domain.ToolCallUpdated{ToolCallID: p.ToolCallID, Offset: at.offset, Output: p.Output}
+		return domain.ToolCallUpdated{ToolCallID: p.ToolCallID, Offset: at.offset, Output: p.Output, Progress: p.Progress}
 	}
 }

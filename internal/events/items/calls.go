@@ -23,7 +23,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 	c := r.call(p.ToolCallID)
 	c.Turn = p.Turn
 	c.Tool.MessageID, c.Tool.Tool, c.Tool.Class, c.Tool.Summary = p.MessageID, p.Tool, p.Class, p.Summary
-	c.Tool.Arguments = boundedJSON(p.Arguments)
+	c.Tool.Arguments, c.Tool.MCP = boundedJSON(p.Arguments), p.MCP
 	r.settle(c)
 	r.changesAskedFor(c)
 }
@@ -31,7 +31,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 // askedAbout applies an approval of a call. An external agent often describes the call only now.
 func (r *Reducer) askedAbout(p domain.ApprovalRequested) {
 	c := r.call(p.ToolCallID)
-	c.queued, c.lost = false, c.lost || p.Kind == domain.ApprovalUnknownOutcome
+	c.queued, c.lost = false, c.lost || p.Kind == domain.ApprovalUnknownOutcome || p.Repeats
 	c.Tool.Tool, c.Tool.Summary, c.Tool.Arguments = p.Tool, p.Summary, boundedJSON(p.Arguments)
 	c.Tool.Approvals = append(c.Tool.Approvals, Approval{ID: p.ApprovalID, Kind: p.Kind, Status: domain.ApprovalPending})
 	r.settle(c)
@@ -80,6 +80,9 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 	c.printed.add(p.Output)
 	if c.outcome == "" {
 		c.Tool.Output, c.Tool.Truncated = c.printed.kept.String(), c.printed.cut
+		if p.Progress != nil {
+			c.Tool.Progress = p.Progress
+		}
 	}
 	r.touch(c.item)
 	return nil
@@ -89,7 +92,7 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 // stays: it is all that is left of the command.
 func (r *Reducer) completed(p domain.ToolCallCompleted) {
 	c := r.call(p.ToolCallID)
-	c.outcome = p.Outcome
+	c.outcome, c.Tool.Progress = p.Outcome, nil
 	if c.Tool.Output == "" || p.Error == nil || p.Output != p.Error.Message {
 		output, cut := bounded(p.Output, TextBytes)
 		c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated

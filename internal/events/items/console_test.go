@@ -47,7 +47,7 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		"pictures": {pictureRequest, pictureWork()},
 		"summary":  {domain.Request{Prompt: "Look after it."}, summaryWork()},
 		"odd":      {domain.Request{Prompt: "Surprise me."}, oddWork()},
-		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(8)},
+		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(15)},
 		"failed":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},
 		"timedOut": {domain.Request{Prompt: "Go."}, cutShort(domain.StatusTimedOut)},
 	}
@@ -141,5 +141,16 @@ func oddWork() *script {
 		domain.ToolCallUpdated{ToolCallID: "printed", Output: "\n"},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: "漢字"},
 		domain.MessageDelta{MessageID: "m", Turn: 1, Text: " and more"},
+		domain.ToolCallRequested{ToolCallID: "asks", MessageID: "n", Turn: 1, Tool: "mcp__paint__mix", Class: domain.ClassMCP, Arguments: []byte(`{}`),
+			MCP: &domain.MCPTool{Server: "paint", Tool: "mix", Definition: "d", Annotations: domain.MCPAnnotations{ReadOnly: new(bool)}}},
+		domain.ToolCallStarted{ToolCallID: "asks"},
+		domain.ToolCallUpdated{ToolCallID: "asks", Progress: &domain.CallProgress{Done: 1.5, Message: "mixing"}},
+		domain.ToolCallUpdated{ToolCallID: "asks", Output: "red"},
+		domain.ApprovalRequested{ApprovalID: "q", ToolCallID: "asks", Kind: domain.ApprovalQuestion, Tool: "mcp__paint__mix", Repeats: true},
+		domain.ApprovalResolved{ApprovalID: "q", ToolCallID: "asks", Status: domain.ApprovalDenied},
+		domain.ToolCallRequested{ToolCallID: "asked", MessageID: "n", Turn: 1, Tool: "mcp__paint__mix", Class: domain.ClassMCP, Arguments: []byte(`{}`)},
+		domain.ToolCallStarted{ToolCallID: "asked"},
+		domain.ToolCallUpdated{ToolCallID: "asked", Progress: &domain.CallProgress{Done: 2, Total: 2}},
+		domain.ToolCallCompleted{ToolCallID: "asked", Outcome: domain.OutcomeSucceeded},
 	)
 }

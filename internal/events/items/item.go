@@ -78,6 +78,9 @@ type Tool struct {
 	// Arguments are the newest: as requested, then as shown to a person, then as they ran.
 	Arguments json.RawMessage `json:"arguments"` // null if they are longer than [TextBytes]
 	Status    ToolStatus      `json:"status"`
+
+	MCP      *domain.MCPTool      `json:"mcp,omitempty"`      // the tool of an MCP server; nil for all others
+	Progress *domain.CallProgress `json:"progress,omitempty"` // the newest that the call has told; nil once it has its outcome
 	// Output is the output so far, and after the outcome the result as people see it. If the result only repeats the error, the output
 	// stays.
 	Output     string              `json:"output"`

@@ -103,7 +103,7 @@ type call struct {
 	*item
 	queued  bool // it may run and waits for others to end
 	awaits  domain.Awaited
-	lost    bool           // its server stopped while it ran, and it has not been started again
+	lost    bool           // it has begun and does not run: its server stopped, or its MCP server has asked; it has not been started again
 	outcome domain.Outcome // empty: it has none yet
 	printed text
 

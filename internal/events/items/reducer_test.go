@@ -173,6 +173,33 @@ func TestStatusOfACall(t *testing.T) {
 	}
 }
 
+// TestAPausedCallIsNotRunning: its MCP server has asked, and the answer starts it again. What it tells of its progress is shown until its outcome.
+func TestAPausedCallIsNotRunning(t *testing.T) {
+	mcp := &domain.MCPTool{Server: "paint", Tool: "mix", Definition: "d"}
+	log := begun(domain.SourceInternal)
+	for _, step := range []struct {
+		payload domain.Payload
+		want    ToolStatus
+		told    float64
+	}{
+		{domain.ToolCallRequested{ToolCallID: "c", Turn: 1, Tool: "mcp__paint__mix", Class: domain.ClassMCP, MCP: mcp}, ToolRequested, 0},
+		{domain.ToolCallStarted{ToolCallID: "c"}, ToolRunning, 0},
+		{domain.ToolCallUpdated{ToolCallID: "c", Output: "a line", Progress: &domain.CallProgress{Done: 1}}, ToolRunning, 1},
+		{domain.ToolCallUpdated{ToolCallID: "c", Output: "."}, ToolRunning, 1},
+		{domain.ApprovalRequested{ApprovalID: "q", ToolCallID: "c", Kind: domain.ApprovalQuestion, Repeats: true}, ToolPendingApproval, 1},
+		{domain.ApprovalResolved{ApprovalID: "q", ToolCallID: "c", Status: domain.ApprovalDenied}, ToolRequested, 1},
+		{domain.ToolCallStarted{ToolCallID: "c", ApprovalID: "q"}, ToolRunning, 1},
+		{domain.ToolCallUpdated{ToolCallID: "c", Progress: &domain.CallProgress{Done: 2, Total: 2}}, ToolRunning, 2},
+		{domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded, Output: "done"}, ToolSucceeded, 0},
+	} {
+		c := tool(t, log.Add(step.payload))
+		if c.Status != step.want || *c.MCP != *mcp || (step.told == 0) != (c.Progress == nil) || c.Progress != nil && c.Progress.Done != step.told {
+			t.Errorf("after %T: %+v, want %s and %v", step.payload, c, step.want, step.told)
+		}
+	}
+	log.Checked(t)
+}
+
 // An agent cannot put other words below what a person has approved.
 func TestReportsDoNotChangeWhatAPersonWasShown(t *testing.T) {
 	shown := begun(domain.SourceACP).Add(

@@ -63,6 +63,7 @@ func Run(t *testing.T, open Replicas) {
 		{"an acceptance and the end do not pass each other by", acceptedAgainstTheEnd},
 		{"the live executions at a place are known", liveAtAPlace},
 		{"the state of an answer is read back byte for byte", answerStates},
+		{"the request of a paused call is read back byte for byte, and a further question takes its place", pausedRequests},
 		{"raw messages are read back as they were written", debugRoundTrip},
 		{"pages of raw messages are bounded", debugPages},
 		{"the newest raw messages stay", debugIsTrimmed},

@@ -31,6 +31,7 @@ type generatedCall struct {
 	approved domain.ApprovalID // that lets it start again
 	started  bool
 	lost     bool // its server stopped while it ran
+	paused   bool // its MCP server has asked
 }
 
 // Random is a script by chance, with whatever a reducer knows: also late reports about calls that have ended. It has
@@ -40,7 +41,7 @@ func Random(t *rapid.T, least, most int) *Script {
 	w := &generator{T: t, Script: Begun(source), turn: 1}
 	all := []func(){
 		w.writeMessage, w.writeMessage, w.writeMessage, w.endMessage, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
-		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.writeOther, w.reportLate, w.queue, w.lose, w.startAgain,
+		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.writeOther, w.reportLate, w.queue, w.lose, w.pause, w.startAgain, w.tell,
 	}
 	for range rapid.IntRange(least, most).Draw(t, "steps") {
 		all[rapid.IntRange(0, len(all)-1).Draw(t, "step")]()
@@ -97,7 +98,11 @@ func (w *generator) arguments() []byte {
 func (w *generator) request() {
 	c := &generatedCall{id: w.name("c"), tool: rapid.SampledFrom([]string{"bash", "edit", "write", "patch", "writeTextFile"}).Draw(w.T, "tool")}
 	w.calls = append(w.calls, c)
-	w.Add(domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassWrite, Arguments: w.arguments()})
+	asked := domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassWrite, Arguments: w.arguments()}
+	if rapid.Bool().Draw(w.T, "mcp") {
+		asked.MCP = &domain.MCPTool{Server: "s", Tool: c.tool, Definition: "d"}
+	}
+	w.Add(asked)
 }
 
 // pick returns a call of which something holds; nil: there is none.
@@ -124,7 +129,8 @@ func (w *generator) resolve() {
 
 func (w *generator) answer(c *generatedCall, status domain.ApprovalStatus) {
 	w.Add(domain.ApprovalResolved{ApprovalID: c.approval, ToolCallID: c.id, Status: status, DecidedBy: &ann})
-	if c.lost && status == domain.ApprovalApproved {
+	said := status == domain.ApprovalApproved || status == domain.ApprovalDenied
+	if status == domain.ApprovalApproved && c.lost || said && c.paused {
 		c.approved = c.approval
 	}
 	c.approval = ""
@@ -146,7 +152,7 @@ func (w *generator) queue() {
 
 // lose asks what became of a call whose server stopped.
 func (w *generator) lose() {
-	if c := w.pick(func(c *generatedCall) bool { return c.started && !c.lost && c.approval == "" }); c != nil {
+	if c := w.pick(func(c *generatedCall) bool { return c.started && !c.lost && !c.paused && c.approval == "" }); c != nil {
 		c.approval, c.lost = domain.ApprovalID(w.name("a")), true
 		w.Add(domain.ApprovalRequested{
 			ApprovalID: c.approval, ToolCallID: c.id, Kind: domain.ApprovalUnknownOutcome, Tool: c.tool, Arguments: w.arguments(),
@@ -154,11 +160,27 @@ func (w *generator) lose() {
 	}
 }
 
-// startAgain starts a lost call that somebody has approved anew.
+// pause puts a question of the MCP server of a call.
+func (w *generator) pause() {
+	if c := w.pick(func(c *generatedCall) bool { return c.started && !c.lost && !c.paused && c.approval == "" }); c != nil {
+		c.approval, c.paused = domain.ApprovalID(w.name("a")), true
+		w.Add(domain.ApprovalRequested{
+			ApprovalID: c.approval, ToolCallID: c.id, Kind: domain.ApprovalQuestion, Tool: c.tool, Arguments: w.arguments(), Repeats: true,
+		})
+	}
+}
+
+// startAgain starts a lost call that somebody has approved anew, or a paused one whose question somebody has answered.
 func (w *generator) startAgain() {
-	if c := w.pick(func(c *generatedCall) bool { return c.lost && c.approved != "" }); c != nil {
+	if c := w.pick(func(c *generatedCall) bool { return c.approved != "" }); c != nil {
 		w.Add(domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), ApprovalID: c.approved})
-		c.approved, c.lost = "", false
+		c.approved, c.lost, c.paused = "", false, false
+	}
+}
+
+func (w *generator) tell() {
+	if c := w.pick(func(c *generatedCall) bool { return c.started }); c != nil {
+		w.Add(domain.ToolCallUpdated{ToolCallID: c.id, Progress: &domain.CallProgress{Done: float64(w.numbers), Message: w.text()}})
 	}
 }
 
@@ -201,8 +223,11 @@ func (w *generator) complete() {
 }
 
 func (w *generator) end(c *generatedCall, outcome domain.Outcome) {
-	if c.lost {
+	switch {
+	case c.lost:
 		outcome = domain.OutcomeUnknown
+	case c.paused && outcome == domain.OutcomeSucceeded:
+		outcome = domain.OutcomeExpired
 	}
 	if c.approval != "" {
 		w.answer(c, domain.ApprovalCancelled)
