@@ -25,6 +25,7 @@ import (
 	"signoff/internal/http"
 	"signoff/internal/keys"
 	"signoff/internal/llm"
+	"signoff/internal/mcp/program"
 	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
@@ -43,6 +44,7 @@ type App struct {
 	sandbox  *sandbox.Sandbox
 	models   *llm.Registry
 	agents   *registry.Registry
+	programs *program.Programs // of MCP servers
 	outbox   outbox
 	log      *events.Log
 	manager  *dispatch.Manager
@@ -97,6 +99,9 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	}
 	environments, err := file.openEnvironments(config, a.sandbox, files.Root())
 	if err != nil {
+		return nil, err
+	}
+	if a.programs, err = file.openMCPPrograms(servers, environments, a.sandbox, a.masker, files.Roots()); err != nil {
 		return nil, err
 	}
 	if a.agents, err = file.openAgents(config, servers, environments, a.sandbox, a.masker); err != nil {
