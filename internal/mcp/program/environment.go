@@ -95,14 +95,11 @@ func (p *Programs) sees(e domain.Environment, directory, path string) bool {
 
 // named is an argument as it has to be inside: a path that only a link leads to, which is not there, is replaced by where the link leads.
 func (p *Programs) named(e domain.Environment, directory, argument string) string {
-	path := pathOf(argument)
+	before, path := pathOf(argument)
 	if path == "" || p.sees(e, directory, path) {
 		return argument
 	}
-	if to := launch.Real(path); to != path {
-		return strings.TrimSuffix(argument, path) + to
-	}
-	return argument
+	return before + launch.Real(path)
 }
 
 // within reports whether path is folder or lies below it.

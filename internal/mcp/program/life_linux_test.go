@@ -98,7 +98,7 @@ func TestAFailureHasLastWords(t *testing.T) {
 func TestProgramsThatCannotBeStarted(t *testing.T) {
 	r := newRig(t)
 	plain := write(t, filepath.Join(folder(t), "plain"), "text")
-	must(t, os.Chmod(plain, 0o644)) //nolint:gosec // of a test
+	must(t, os.Chmod(plain, 0o644))
 	broken := write(t, filepath.Join(folder(t), "broken"), "#!/no/such/interpreter\n")
 	for name, test := range map[string]struct {
 		server mcp.Server

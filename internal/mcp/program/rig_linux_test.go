@@ -182,17 +182,17 @@ func folder(t testing.TB) string {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
 	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		must(t, os.Chmod(at, 0o755)) //nolint:gosec // of a test
+		must(t, os.Chmod(at, 0o755))
 	}
-	must(t, os.Chmod(dir, 0o777)) //nolint:gosec // of a test
+	must(t, os.Chmod(dir, 0o777))
 	return dir
 }
 
 func write(t testing.TB, path, text string) string {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o755)) //nolint:gosec // of a test
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte(text), 0o600))
-	must(t, os.Chmod(path, 0o777)) //nolint:gosec // only mounts are to keep a program from writing it
+	must(t, os.Chmod(path, 0o777)) // only mounts are to keep a program from writing it
 	return path
 }
 

@@ -2,6 +2,7 @@ package program
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"maps"
 	"os"
@@ -83,7 +84,7 @@ func interpreterOf(path string) string {
 	defer file.Close()
 	line, err := bufio.NewReader(io.LimitReader(file, 512)).ReadString('\n')
 	rest, isScript := strings.CutPrefix(line, "#!")
-	if err != nil && err != io.EOF || !isScript {
+	if err != nil && !errors.Is(err, io.EOF) || !isScript {
 		return ""
 	}
 	fields := strings.Fields(rest)
@@ -110,19 +111,22 @@ func given(path string, own []domain.Mount) bool {
 	return slices.ContainsFunc(own, func(mount domain.Mount) bool { return mount.Access == domain.AccessWrite && within(mount.Path, at) })
 }
 
-// pathOf is the absolute path that an argument is, as it is or behind a name: /srv/x, --config=/srv/x, file:///srv/x. Empty: it is none.
-func pathOf(argument string) string {
-	_, value, isNamed := strings.Cut(argument, "=")
-	for _, text := range []string{argument, value} {
-		text = strings.TrimPrefix(text, "file://")
-		if filepath.IsAbs(text) {
-			return filepath.Clean(text)
-		}
-		if !isNamed {
-			break
-		}
+// pathOf is the absolute path that an argument is, as it is or behind a name: /srv/x, --config=/srv/x, file:///srv/x. before is what stands before it.
+// An empty path: it is none.
+func pathOf(argument string) (before, path string) {
+	name, value, isNamed := strings.Cut(argument, "=")
+	if rest, isAddress := strings.CutPrefix(argument, "file://"); isAddress && filepath.IsAbs(rest) {
+		return "file://", filepath.Clean(rest)
 	}
-	return ""
+	switch {
+	case filepath.IsAbs(argument):
+		return "", filepath.Clean(argument)
+	case isNamed && filepath.IsAbs(strings.TrimPrefix(value, "file://")):
+		before, path = pathOf(value)
+		return name + "=" + before, path
+	default:
+		return argument, ""
+	}
 }
 
 // pathsIn are all texts in an argument or a value that could be absolute paths, such as those in a line for a shell.
@@ -137,7 +141,7 @@ func pathsIn(text string) (paths []string) {
 
 // argument looks at every absolute path in an argument, and takes the one that the argument is.
 func (f *found) argument(w *writers, argument string, own []domain.Mount) error {
-	whole := pathOf(argument)
+	_, whole := pathOf(argument)
 	for _, path := range append(pathsIn(argument), whole) {
 		if path == "" || given(path, own) {
 			continue
@@ -149,8 +153,11 @@ func (f *found) argument(w *writers, argument string, own []domain.Mount) error 
 	if whole == "" {
 		return nil
 	}
-	switch info, err := os.Stat(whole); {
-	case err != nil: // the program may make it
+	info, err := os.Stat(whole)
+	if err != nil {
+		return nil //nolint:nilerr // the program may make it
+	}
+	switch {
 	case info.IsDir():
 		f.folders = append(f.folders, launch.Real(whole))
 	case info.Mode().IsRegular():

@@ -110,6 +110,10 @@ func TestLinksLeadToTheProgram(t *testing.T) {
 	r.variables["PATH"] = bin + ":" + r.variables["PATH"]
 	want(t, "a program behind a link", r.starts(mcp.Server{Command: "tools"}).run("echo here"), "here")
 	want(t, "a script behind a link", r.starts(mcp.Server{Command: "sh", Args: []string{filepath.Join(bin, "tools")}}).run("echo here"), "here")
+	config := write(t, filepath.Join(folder(t), "config"), "settings")
+	must(t, os.Symlink(config, filepath.Join(bin, "config")))
+	s := r.starts(mcp.Server{Command: "sh", Args: []string{program, "--config=" + bin + "//config", "file://" + bin + "/config"}})
+	want(t, "files behind links", s.run(`cat "${1#--config=}" "${2#file://}"`), "settingssettings")
 	interpreter := write(t, filepath.Join(folder(t), "run"), "#!/bin/sh\nshift 0; exec sh \"$1\"\n")
 	interpreted := write(t, filepath.Join(folder(t), "server"), "#!"+interpreter+"\n"+shellText)
 	want(t, "an interpreter of its own", r.starts(mcp.Server{Command: interpreted}).run("echo here"), "here")
@@ -144,4 +148,19 @@ func TestWithoutIsolationAProgramIsNotStarted(t *testing.T) {
 			want(t, "who it is, and where", s.run("id -un; pwd"), "nobody\n/")
 		}
 	}
+}
+
+// TestWhatSignoffHidesIsHiddenFromPrograms, also if an argument names it: the token of the API, say.
+func TestWhatSignoffHidesIsHiddenFromPrograms(t *testing.T) {
+	r := newRig(t)
+	data := folder(t)
+	token := write(t, filepath.Join(data, "token"), "t0ken")
+	var err error
+	r.sandbox, err = sandbox.New(t.Context(), sandbox.Config{Mode: sandbox.ModeAuto, Hidden: []string{data}})
+	must(t, err)
+	if message := r.refusal(mcp.Server{Command: script(t), Args: []string{token}}, domain.CodeAgentUnavailable); !strings.Contains(message, token) {
+		t.Error(message)
+	}
+	s := r.starts(mcp.Server{Command: script(t), Args: []string{filepath.Dir(data)}})
+	want(t, "a folder around it", s.run("cat "+token+" 2>/dev/null || echo hidden"), "hidden")
 }

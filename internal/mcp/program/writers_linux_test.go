@@ -108,9 +108,9 @@ func TestWhatAHostEnvironmentWrites(t *testing.T) {
 	r := newRig(t)
 	closed := folder(t)
 	program := write(t, filepath.Join(closed, "server"), "#!/bin/sh\n"+shellText)
-	must(t, os.Chmod(program, 0o755)) //nolint:gosec // of a test
+	must(t, os.Chmod(program, 0o755))
 	for at := filepath.Dir(program); at != os.TempDir(); at = filepath.Dir(at) {
-		must(t, os.Chmod(at, 0o755)) //nolint:gosec // of a test
+		must(t, os.Chmod(at, 0o755))
 	}
 	host := domain.Environment{Name: "host", View: domain.ViewHost, User: "nobody", Processes: domain.ProcessesHost}
 	r.use.Environment = host
