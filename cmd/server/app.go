@@ -97,7 +97,13 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
-	mcpManager := mcp.NewManager(mcp.ManagerConfig{Catalog: servers, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version})
+	programs, err := file.openMCPPrograms(servers, environments, a.sandbox, a.masker, files.Roots())
+	if err != nil {
+		return nil, err
+	}
+	mcpManager := mcp.NewManager(mcp.ManagerConfig{
+		Catalog: servers, Programs: programs, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version,
+	})
 	if a.models, err = file.openModels(known, a.masker, mcpSessions{mcpManager}); err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ import (
 //	  mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
 //	  claude: {environment: machine, hosts: [api.anthropic.com]}
 //	mcpServers:
-//	  github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+//	  github: {command: github-mcp-server, args: [stdio], secrets: [github], hosts: [api.github.com]}
 //	secrets:
 //	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 //	webSearch: {provider: searxng, url: "http://127.0.0.1:8888"}

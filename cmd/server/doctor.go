@@ -247,6 +247,11 @@ func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, 
 		d.bad("MCP servers", err)
 		return
 	}
+	if files, err := file.openWorkspace(config); err == nil && known != nil && box != nil { // otherwise it is said above
+		if _, err := file.openMCPPrograms(servers, known, box, d.masker, files.Roots()); err != nil {
+			d.bad("MCP servers", err)
+		}
+	}
 	opened, err := file.openAgents(config, servers, known, box, d.masker)
 	if err != nil {
 		d.bad("agents", err)

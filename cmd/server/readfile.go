@@ -50,8 +50,11 @@ models:
 #   claude: {home: private}
 #   codex: {enabled: false}
 #   mine: {command: my-agent, args: [--acp], env: [MY_AGENT_KEY]}
+
+# MCP servers are tools for agents, by the names that requests choose. A program runs isolated, with the hosts and secrets of its entry; no command
+# gets those. docs/mcp.md has more.
 # mcpServers:
-#   github: {command: github-mcp-server, args: [stdio], env: [GITHUB_TOKEN]}
+#   github: {command: github-mcp-server, args: [stdio], secrets: [github], hosts: [api.github.com]}
 
 # Secrets have names that agents may say; a command that is given one has its value in a variable, and no model sees it.
 # secrets:

@@ -524,7 +524,6 @@ func (TurnContinued) EventType() EventType         { return TurnContinuedType }
 func (AgentExited) EventType() EventType           { return AgentExitedType }
 func (AgentUpdated) EventType() EventType          { return AgentUpdatedType }
 func (AgentModeChanged) EventType() EventType      { return AgentModeChangedType }
-func (MCPServerRestarted) EventType() EventType    { return "mcp.serverRestarted" }
 func (AgentMCPServerUpdated) EventType() EventType { return AgentMCPServerType }
 func (MCPServerRestarted) EventType() EventType    { return MCPServerRestartedType }
 func (AgentOptionsUpdated) EventType() EventType   { return AgentOptionsType }

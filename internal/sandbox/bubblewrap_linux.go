@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func (p plan) bubblewrap() []string {
 	if p.View.User != nil { // the last stage becomes that user, in a folder that is theirs alone
 		args = append(args, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID", "--cap-add", "CAP_DAC_READ_SEARCH")
 	}
-	args = append(args, "--dir", "/etc", "--dir", "/var") // parents that bubblewrap makes itself are closed to others
+	args = append(args, "--dir", "/etc", "--dir", "/var") // folders above mounts that bubblewrap makes itself are closed to others
 	args = append(args, p.systemArgs()...)
 	args = append(args, "--proc", "/proc")
 	args = append(args, p.deviceArgs()...)
@@ -85,6 +86,11 @@ func (p plan) systemArgs() []string {
 		}
 	}
 	for _, file := range p.View.systemPaths(systemFiles) {
+		if folder := filepath.Dir(file); exists(file) && !p.View.shows(folder) {
+			for _, parent := range append(parents(strings.TrimPrefix(folder, "/")), strings.TrimPrefix(folder, "/")) {
+				args = append(args, "--dir", "/"+parent)
+			}
+		}
 		args = append(args, "--ro-bind-try", file, file)
 	}
 	return args

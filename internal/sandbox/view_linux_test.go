@@ -356,3 +356,17 @@ func TestProcessesInAnEnvironment(t *testing.T) {
 		}
 	})
 }
+
+// TestSettingsOfTheSystemCanBeRead by the ordinary user as whom commands of a server of root's run: without them, node and TLS do not work.
+func TestSettingsOfTheSystemCanBeRead(t *testing.T) {
+	each(t, isolated, func(t *testing.T, s *Sandbox) {
+		e := domain.Environment{Name: "app", View: domain.ViewWorkspace, Mounts: []domain.Mount{{Path: folder(t), Access: domain.AccessRead}}}
+		for _, file := range systemFiles {
+			if exists(file) {
+				if output := inView(t, s, folder(t), e, "test -r "+file+" && echo read"); output != "read\n" {
+					t.Errorf("%s: %q", file, output)
+				}
+			}
+		}
+	})
+}

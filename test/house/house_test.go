@@ -267,10 +267,11 @@ var registryHosts = []string{
 // somewhere are the folders that a developer's own path begins with.
 var somewhere = []string{"/work" + "/", "/root" + "/", "/home" + "/", "/Users" + "/"}
 
-// notSomebodys are such paths that are about no developer's machine.
+// notSomebodys are paths and hosts that are about no developer's machine.
 var notSomebodys = map[string][]string{
-	"Dockerfile":                             {"target=/root" + "/.cache/go-build"},     // inside the image that builds
-	"internal/sandbox/escapes_linux_test.go": {"/home" + "/x;", `"/root` + `/.bashrc"`}, // must not be reached
+	"docs/mcp.md":                            {"[registry.npmjs" + ".org]", "[pypi" + ".org, files.pythonhosted" + ".org]"}, // what npx and uvx have to reach
+	"Dockerfile":                             {"target=/root" + "/.cache/go-build"},                                         // inside the image that builds
+	"internal/sandbox/escapes_linux_test.go": {"/home" + "/x;", `"/root` + `/.bashrc"`},                                     // must not be reached
 }
 
 func TestNothingNamesAMachineOrARegistry(t *testing.T) {
