@@ -30,7 +30,9 @@ type agent struct {
 // Introduction implements [domain.Agent]. The model stands in the execution's source.
 func (a *agent) Introduction() domain.Introduction { return domain.Introduction{} }
 
-// Parkable tells whether it may be closed and opened again from the log. Only MCP servers are held between two prompts.
+var _ domain.Parkable = (*agent)(nil)
+
+// Parkable implements [domain.Parkable]. Only MCP servers are held between two prompts.
 func (a *agent) Parkable() bool { return !a.servers.keepRunning() }
 
 // Close implements [domain.Agent].

@@ -15,7 +15,13 @@ import (
 // binary is the server under test, built once.
 var binary string
 
-func TestMain(m *testing.M) { os.Exit(built(m)) }
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == mcpProgram {
+		serveNotes()
+		return
+	}
+	os.Exit(built(m))
+}
 
 func built(m *testing.M) int {
 	folder, err := os.MkdirTemp("", "signoff-e2e-")

@@ -94,7 +94,7 @@ func (t *serverTool) converse(ctx context.Context, host domain.Host, call domain
 	if call.MCP != nil {
 		next.Definition = call.MCP.Definition // as it was allowed
 	}
-	next.Progress = progress(ctx, host, call.ID)
+	next.Progress = t.config.progress(ctx, host, call.ID)
 	next.Ask = func(form json.RawMessage) (domain.Answer, error) {
 		return host.Inquire(ctx, inquiry(call, form, nil))
 	}
@@ -143,14 +143,14 @@ func shown(text string, most int) string {
 const progressEvery = time.Second
 
 // progress passes on how far the call is.
-func progress(ctx context.Context, host domain.Host, callID string) func(mcp.Progress) {
+func (c *Config) progress(ctx context.Context, host domain.Host, callID string) func(mcp.Progress) {
 	var last time.Time
 	return func(p mcp.Progress) {
 		if time.Since(last) < progressEvery {
 			return
 		}
 		last = time.Now()
-		_ = host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID}) // refused only where the session is over
-		_ = p
+		told := domain.CallProgress{Done: p.Done, Total: p.Total, Message: c.Mask(p.Message)}
+		_ = host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Progress: &told}) // refused only where the session is over
 	}
 }
