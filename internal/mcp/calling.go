@@ -87,6 +87,10 @@ func (s *Session) callFailed(ctx context.Context, call Call, err error) error {
 	case unsent:
 		return domain.Errorf(domain.CodeNotStarted, "The call did not reach the MCP server %q: it %s.", call.Server, text).With(err)
 	case refused:
+		if page, is := pageOf(failed); is {
+			return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: a person has to open a page of the host %s first, which is %s. The call can be made again then.",
+				call.Server, page.Host, page.URL).With(err)
+		}
 		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: it %s.", call.Server, text).With(err)
 	case unread:
 		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q has run the call, and its result cannot be used: it %s.", call.Server, text).With(err)

@@ -27,7 +27,11 @@ const (
 
 const (
 	graceOfClose = 2 * time.Second // for what is said to a server that is left
-	maxQuestions = 8               // of one connection at a time; a server that asks more is not answered
+	// maxResumptions of a stream without an event in between. A proxy cuts an idle stream once a minute, and the SDK gives up the whole connection after
+	// the last one, with the calls that are open on it.
+	maxResumptions = 100
+
+	maxQuestions = 8 // of one connection at a time; a server that asks more is not answered
 )
 
 // connection is a live connection to one server.
@@ -56,13 +60,14 @@ type dialling struct {
 	headers     map[string]string
 	credentials Credentials
 	version     string // of Signoff
+	revision    string // that the server is known to speak; empty: it is asked
 	changed     func() // the server says that its tools have changed
 }
 
 // dial connects, and leaves nothing behind when it fails. A program that ends when it is asked for its revisions is started once more, and greeted as
 // the older revisions do it: some take any other first request for a crime.
 func (d dialling) dial(ctx context.Context) (*connection, error) {
-	c, err := d.attempt(ctx, "")
+	c, err := d.attempt(ctx, d.revision)
 	var dead errDiscoverKilled
 	if errors.As(err, &dead) {
 		c, err = d.attempt(ctx, revisionLegacy)
@@ -166,7 +171,7 @@ func (d dialling) transport(ctx context.Context, c *connection) (sdk.Transport, 
 	if d.server.Transport == TransportSSE {
 		return &legacyTransport{sdk.SSEClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}}, nil
 	}
-	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}
+	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes, MaxRetries: maxResumptions}
 	if d.credentials != nil {
 		handler, err := d.credentials.Handler(d.use.Tenant, d.name, d.server)
 		if err != nil {

@@ -232,3 +232,69 @@ func TestTheHeadersOfTheOperator(t *testing.T) {
 		t.Errorf("%v", seen["elsewhere"])
 	}
 }
+
+// TestAForgottenSessionIsBegunAgain is a server of an older revision that was restarted. The list shows it before the call is sent.
+func TestAForgottenSessionIsBegunAgain(t *testing.T) {
+	var mu sync.Mutex
+	current := "first"
+	s := &script{revision: revisionLegacy}
+	server := answering(t, s, func(w http.ResponseWriter, r *http.Request, method, _ string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Mcp-Session-Id", current)
+		if got := r.Header.Get("Mcp-Session-Id"); got != "" && got != current {
+			w.Header().Del("Mcp-Session-Id")
+			http.Error(w, "no such session", http.StatusNotFound)
+			return true
+		}
+		return false
+	})
+	session := opened(t, Server{URL: server.URL}, nil)
+	for _, name := range []string{"first", "second"} {
+		mu.Lock()
+		current = name
+		mu.Unlock()
+		if _, err := session.Call(t.Context(), theCall(t)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s.count("tools/call") != 2 || s.count("initialize") != 2 {
+		t.Errorf("%v", s.received)
+	}
+}
+
+// TestMessagesStayAtTheirOrigin is a server of the SSE transport that names another one for the messages.
+func TestMessagesStayAtTheirOrigin(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a message was sent elsewhere") }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", localhost(other))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	session := opened(t, Server{URL: localhost(server), Transport: TransportSSE, Required: true}, nil)
+	if _, err := session.Tools(t.Context()); domain.CodeOf(err) != domain.CodeMCPServerUnavailable || !strings.Contains(err.Error(), "another origin") {
+		t.Error(err)
+	}
+	session.Close()
+}
+
+// TestARequiredAddress says in words why it cannot be used.
+func TestARequiredAddress(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	for address, want := range map[string]string{
+		closed.URL:          "its host refuses the connection",
+		missing.URL:         "it does not speak the protocol",
+		"http://x.invalid/": "the name of its host cannot be resolved",
+	} {
+		session := opened(t, Server{URL: address, Required: true}, nil)
+		if _, err := session.Tools(t.Context()); domain.CodeOf(err) != domain.CodeMCPServerUnavailable || !strings.Contains(domain.FailureOf(err).Message, want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}

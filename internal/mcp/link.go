@@ -218,7 +218,9 @@ func (l *link) fails(failure *domain.Error) {
 	l.failures++
 	l.failure, l.retry = failure, time.Now().Add(backoff(l.failures))
 	l.mu.Unlock()
-	l.session.manager.learn(l.place(), func(k *knowledge) { k.tried, k.failure, k.failed = true, failure.Message, time.Now() })
+	l.session.manager.learn(l.place(), func(k *knowledge) {
+		k.tried, k.failure, k.failed, k.protocol = true, failure.Message, time.Now(), ""
+	})
 	l.session.manager.config.Logger.Warn("an MCP server cannot be used", "server", l.name, "error", l.session.manager.config.Mask(failure.Error()))
 	l.session.tell(domain.AgentMCPServerUpdated{Server: l.name, Status: domain.MCPServerFailed, Message: failure.Message})
 }
@@ -256,9 +258,13 @@ func (l *link) dial(ctx context.Context) (*connection, error) {
 	if l.server.URL == "" && config.Programs == nil {
 		return nil, errors.New("mcp: no programs can be started")
 	}
+	known := l.session.manager.recall(l.place()).protocol
+	if l.server.URL != "" || known >= revisionStateless {
+		known = "" // only a program of an older revision may take it amiss to be asked
+	}
 	return dialling{
 		name: l.name, server: l.server, use: l.session.use, programs: config.Programs, headers: headers, credentials: config.Credentials,
-		version: cmp.Or(config.Version, "unknown"), changed: l.changed,
+		version: cmp.Or(config.Version, "unknown"), revision: known, changed: l.changed,
 	}.dial(ctx)
 }
 

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
@@ -132,6 +134,20 @@ func (e elicitation) form() (f form, mode string, err error) {
 		return f, modeForm, nil
 	}
 	return form{}, "", unusable("its question is of the unknown mode %s", serverText(e.Mode))
+}
+
+// pageOf returns the page that a server of an older revision wants opened before it does what it is asked. It cannot be answered: the request has ended.
+// https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+func pageOf(failed *requestError) (form, bool) {
+	var coded *jsonrpc.Error
+	var data struct {
+		Elicitations []elicitation `json:"elicitations"`
+	}
+	if !errors.As(failed, &coded) || coded.Code != sdk.CodeURLElicitationRequired || json.Unmarshal(coded.Data, &data) != nil || len(data.Elicitations) == 0 {
+		return form{}, false
+	}
+	page, mode, err := data.Elicitations[0].form()
+	return page, err == nil && mode == modeURL
 }
 
 // joined makes one form of several: an object with a property for each.
