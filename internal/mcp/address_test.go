@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -147,7 +148,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		more, err = response.Body.Read(piece)
 		n += more
 	}
-	if n != maxDocumentBytes || err != errTooLarge {
+	if n != maxDocumentBytes || !errors.Is(err, errTooLarge) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }

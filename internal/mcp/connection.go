@@ -68,14 +68,14 @@ type dialling struct {
 // the older revisions do it: some take any other first request for a crime.
 func (d dialling) dial(ctx context.Context) (*connection, error) {
 	c, err := d.attempt(ctx, d.revision)
-	var dead errDiscoverKilled
+	var dead discoverKilledError
 	if errors.As(err, &dead) {
 		c, err = d.attempt(ctx, revisionLegacy)
 	}
 	return c, err
 }
 
-type errDiscoverKilled struct{ error }
+type discoverKilledError struct{ error }
 
 func (d dialling) attempt(ctx context.Context, revision string) (*connection, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), errLate)
@@ -130,7 +130,7 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 		err = cmp.Or(c.stdio.program.Failure(), err)
 	}
 	if exited && discovering.failed && ctx.Err() == nil {
-		return errDiscoverKilled{err}
+		return discoverKilledError{err}
 	}
 	return err
 }

@@ -59,7 +59,7 @@ func TestNoLayerSendsACallTwice(t *testing.T) {
 	hangUp := func(w http.ResponseWriter) {
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			connection.(*net.TCPConn).SetLinger(0)
+			_ = connection.(*net.TCPConn).SetLinger(0)
 			connection.Close()
 		}
 	}

@@ -170,9 +170,13 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/acp/wire")(imported)
 		}, false},
-	{"what the configuration starts is known without knowing who starts it", in("internal/mcp", "internal/launch"),
+	{"only mcp speaks MCP", notIn("internal/mcp", "test/mcp"), in("github.com/modelcontextprotocol/go-sdk"), true},
+	{"what the configuration starts is known without knowing who starts it",
+		func(file string) bool {
+			return below(file, "internal/launch") || below(file, "internal/mcp") && strings.Count(file, "/") == 2
+		},
 		func(imported string) bool {
-			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch")(imported)
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress", "internal/jcs", "internal/schema")(imported)
 		}, false},
 	{"only runbooks/template renders: it gives templates a budget and shares the memory out", notIn("internal/runbooks/template"),
 		ours("internal/runbooks/template/jinja"), true},
