@@ -3,13 +3,16 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +46,7 @@ type connection struct {
 	end     context.CancelCauseFunc // of life
 	life    context.Context         // ends with the connection, and ends its requests
 	cut     func()                  // ends what is still open over HTTP
+	status  atomic.Int32            // of the last HTTP answer that was an error
 	done    chan struct{}           // closed when the SDK has given up the connection
 
 	mu        sync.Mutex
@@ -126,6 +130,12 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 		_ = c.stdio.Close()
 	}
 	c.cut()
+	if c.stdio == nil && errors.Is(err, sdk.ErrConnectionClosed) { // by the SDK, which could not read the answer
+		err = fmt.Errorf("mcp: no answer of the protocol: %v", err) //nolint:errorlint // what it wraps says that the server has ended the connection
+	}
+	if status := c.status.Load(); status != 0 && ctx.Err() == nil {
+		err = statusError{int(status), err}
+	}
 	if exited {
 		err = cmp.Or(c.stdio.program.Failure(), err)
 	}
@@ -134,6 +144,14 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 	}
 	return err
 }
+
+// statusError is the failure of a connection whose last answer over HTTP was an error.
+type statusError struct {
+	status int
+	error
+}
+
+func (e statusError) Unwrap() error { return e.error }
 
 // discovery bounds the first request of a connection: programs of older revisions may ignore it.
 type discovery struct {
@@ -167,7 +185,7 @@ func (d dialling) transport(ctx context.Context, c *connection) (sdk.Transport, 
 	connections := reach.transport()
 	open, end := context.WithCancel(context.Background())
 	c.cut = func() { end(); connections.CloseIdleConnections() }
-	client := wire{reach: reach, headers: d.headers, life: open, next: connections}.client()
+	client := wire{reach: reach, headers: d.headers, life: open, next: connections, status: &c.status}.client()
 	if d.server.Transport == TransportSSE {
 		return &legacyTransport{sdk.SSEClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}}, nil
 	}
@@ -310,6 +328,8 @@ func (x *exchange) outcome(ctx context.Context, err error) (json.RawMessage, err
 		return nil, &requestError{unknown, reason(ctx), context.Cause(ctx)}
 	case x.status >= 500:
 		return nil, &requestError{unknown, fmt.Sprintf("answered with HTTP status %d", x.status), err}
+	case errors.Is(err, errTooLarge):
+		return nil, &requestError{unknown, fmt.Sprintf("sent more than %d MiB at once", maxAnswerBytes>>20), err}
 	case errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF):
 		return nil, &requestError{unknown, "ended the connection", err}
 	default:
@@ -364,23 +384,26 @@ func harmless(text string) string {
 	return strings.Join(parts, "\t")
 }
 
-// wireCode returns the code of a JSON-RPC error; 0: it is none.
-func wireCode(err error) int64 {
-	var coded *jsonrpc.Error
-	if errors.As(err, &coded) {
-		return coded.Code
-	}
-	return 0
-}
-
 func startTimeout(server Server) time.Duration {
 	return cmp.Or(server.StartTimeout, DefaultStartTimeout)
 }
 
 // plain is an error without a code in words: of those that say nothing of what is inside.
 func plain(err error) string {
-	var name *net.DNSError
+	var (
+		name        *net.DNSError
+		certificate *tls.CertificateVerificationError
+		network     *net.OpError
+		status      statusError
+		coded       *jsonrpc.Error
+	)
 	switch {
+	case errors.As(err, &status) && status.status == http.StatusUnauthorized:
+		return "it wants credentials (HTTP status 401)"
+	case errors.As(err, &status):
+		return fmt.Sprintf("it answered with HTTP status %d", status.status)
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
 	case errors.As(err, &name):
 		return "the name of its host cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -391,8 +414,10 @@ func plain(err error) string {
 		return "it did not answer in time"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, errLost):
 		return "it ended the connection"
-	case wireCode(err) != 0:
-		return "it answered with an error"
+	case errors.As(err, &network):
+		return "its host cannot be reached"
+	case errors.As(err, &coded):
+		return "it answered with the error " + serverText(coded.Message)
 	}
 	return "it does not speak the protocol"
 }

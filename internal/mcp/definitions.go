@@ -70,13 +70,11 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 	read := definitions{}
 	size := 0
 	err := pages(func(cursor string) (next string, err error) {
-		known := map[string]bool{}
+		var known map[string]bool
 		raw, err := c.send(ctx, "tools/list", func(ctx context.Context) error {
 			result, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 			if err == nil {
-				for _, tool := range result.Tools { // without those whose headers the SDK refuses to send
-					known[tool.Name] = true
-				}
+				known = namesOf(result.Tools)
 			}
 			return err
 		})
@@ -109,6 +107,15 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 	return read, nil
 }
 
+// namesOf returns the names of the tools that the SDK has kept: it leaves out those whose headers it refuses to send.
+func namesOf(tools []*sdk.Tool) map[string]bool {
+	names := map[string]bool{}
+	for _, tool := range tools {
+		names[tool.Name] = true
+	}
+	return names
+}
+
 // pages reads a list page by page. A server that never comes to the end is stopped.
 func pages(read func(cursor string) (next string, err error)) error {
 	seen := map[string]bool{}
@@ -136,10 +143,11 @@ func (d *definitions) holdFor(ttl time.Duration) {
 	}
 }
 
-// add takes a tool into the list. A tool that cannot be called is left out: its name is not one, or stands there a second time.
+// add takes a tool into the list. A tool that cannot be called is left out: its name is not one, stands there a second time, or is not known. known is nil
+// where the SDK cannot read the list: one strange tool does not hide the others.
 func (d *definitions) add(server string, raw json.RawMessage, known map[string]bool) {
 	var wire wireTool
-	if json.Unmarshal(raw, &wire) != nil || !known[wire.Name] || wire.Name == "" || len(wire.Name) > maxToolNameBytes || line(wire.Name, maxToolNameBytes) != wire.Name {
+	if json.Unmarshal(raw, &wire) != nil || known != nil && !known[wire.Name] || wire.Name == "" || len(wire.Name) > maxToolNameBytes || line(wire.Name, maxToolNameBytes) != wire.Name {
 		return
 	}
 	if _, twice := d.find(wire.Name); twice {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -287,9 +288,20 @@ func TestARequiredAddress(t *testing.T) {
 	closed.Close()
 	missing := httptest.NewServer(http.NotFoundHandler())
 	defer missing.Close()
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who?", http.StatusUnauthorized) }))
+	defer locked.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>hello") }))
+	defer page.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.StartTLS()
+	defer secure.Close()
 	for address, want := range map[string]string{
 		closed.URL:          "its host refuses the connection",
-		missing.URL:         "it does not speak the protocol",
+		missing.URL:         "it answered with HTTP status 404",
+		locked.URL:          "it wants credentials (HTTP status 401)",
+		page.URL:            "it does not speak the protocol",
+		secure.URL:          "its certificate is not valid",
 		"http://x.invalid/": "the name of its host cannot be resolved",
 	} {
 		session := opened(t, Server{URL: address, Required: true}, nil)

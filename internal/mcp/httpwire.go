@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/http/httptrace"
+	"sync/atomic"
 
 	"signoff/internal/domain"
 )
@@ -18,6 +19,7 @@ type wire struct {
 	headers map[string]string
 	life    context.Context // ends the requests that are still open
 	next    http.RoundTripper
+	status  *atomic.Int32 // of the last answer that was an error
 }
 
 // client returns the client that the SDK speaks to the server with.
@@ -47,6 +49,9 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		release()
 		return nil, err
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		w.status.Store(int32(response.StatusCode)) //nolint:gosec // a status has three digits
 	}
 	body := &wireBody{ReadCloser: response.Body, release: release, exchange: x, left: maxAnswerBytes, endless: request.Method == http.MethodGet}
 	switch {

@@ -75,10 +75,11 @@ func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
 		if err != nil {
 			return nil, definitions{}, err
 		}
-		l.mu.Lock()
-		l.outdated = false // before it is asked: a notification that arrives meanwhile counts
-		l.mu.Unlock()
+		wasOutdated := l.setOutdated(false) // before it is asked: a notification that arrives meanwhile counts
 		listed, err := c.list(ctx)
+		if err != nil && wasOutdated {
+			l.setOutdated(true)
+		}
 		switch {
 		case err == nil:
 			l.session.manager.learn(l.place(), func(k *knowledge) { k.listed, k.definitions, k.failure, k.tried = true, listed, "", true })
@@ -94,6 +95,13 @@ func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
 			return nil, definitions{}, failure
 		}
 	}
+}
+
+func (l *link) setOutdated(outdated bool) (was bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, l.outdated = l.outdated, outdated
+	return was
 }
 
 // give notes what the session is given.
@@ -129,11 +137,7 @@ func (l *link) age(now time.Time) {
 
 // changed notes that the server has said that its tools are others now.
 func (l *link) changed() {
-	l.mu.Lock()
-	news := !l.outdated
-	l.outdated = true
-	l.mu.Unlock()
-	if news { // a flood of notifications is one change
+	if !l.setOutdated(true) { // a flood of notifications is one change
 		l.session.revision.Add(1)
 	}
 }

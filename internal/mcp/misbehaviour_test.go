@@ -48,6 +48,8 @@ func TestTheEndOfAProgramInEachPhase(t *testing.T) {
 		{"tools/call", `7`, domain.CodeToolFailed, 1, 1},
 		{"tools/call", `{"resultType":"task","taskId":"1"}`, domain.CodeToolFailed, 1, 1},
 		{"tools/call", `{"content":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, domain.CodeToolFailed, 1, 1},
+		{"tools/list", `{"tools":[7,` + strings.TrimPrefix(oneTool, `{"tools":[`), "", 1, 1}, // one strange tool does not hide the others
+		{"tools/list", `{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object"}},{"name":"t","description":"another"}]}`, "", 1, 1},
 	} {
 		t.Run(row.method+" "+fmt.Sprintf("%.30s", row.answer), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,6 +177,31 @@ func TestALargeAnswer(t *testing.T) {
 	}
 	if again := session.Restarted(); len(again) != 1 || again[0] != "s" || session.Restarted() != nil {
 		t.Errorf("restarted: %v", again)
+	}
+}
+
+// TestALargeAnswerToOneOfMany ends the connection, and nobody knows whose answer it was.
+func TestALargeAnswerToOneOfMany(t *testing.T) {
+	s := &script{}
+	waiting := make(chan struct{}, 2)
+	s.answers = map[string]func(json.RawMessage) string{"tools/call": func(json.RawMessage) string {
+		if waiting <- struct{}{}; len(waiting) < 2 {
+			return silence
+		}
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
+	}}
+	session, _ := played(t, stdioServer, s)
+	results := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := session.Call(t.Context(), theCall(t))
+			results <- err
+		}()
+	}
+	for range 2 {
+		if err := <-results; domain.CodeOf(err) != domain.CodeOutcomeUnknown {
+			t.Error(err)
+		}
 	}
 }
 

@@ -140,6 +140,10 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if ctx.Err() != nil {
+		<-s.writing
+		return ctx.Err()
+	}
 	x := s.watched.departs(ctx, message)
 	if x != nil {
 		x.mark(true)
@@ -210,12 +214,14 @@ func (w *watched) arrived(message jsonrpc.Message) {
 	}
 }
 
-// tooLarge notes that the connection ends with an answer that nobody can read. It may be the answer to any of the requests.
+// tooLarge notes that the connection ends with an answer that nobody can read. If several requests wait, nobody knows whose answer it is.
 func (w *watched) tooLarge() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, x := range w.open {
-		x.overflows()
+		if len(w.open) == 1 {
+			x.overflows()
+		}
 	}
 }
 
