@@ -51,7 +51,7 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		w.status.Store(int32(response.StatusCode)) //nolint:gosec // a status has three digits
+		w.status.Store(int32(response.StatusCode))
 	}
 	body := &wireBody{ReadCloser: response.Body, release: release, exchange: x, left: maxAnswerBytes, endless: request.Method == http.MethodGet}
 	switch {
