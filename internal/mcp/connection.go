@@ -10,16 +10,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Revisions of the protocol.
@@ -27,6 +25,9 @@ const (
 	revisionStateless = "2026-07-28" // the first one without sessions, whose questions are answered by a repeated request
 	revisionLegacy    = "2025-11-25" // the last one that begins with initialize
 )
+
+// maxNameBytes bounds the names and titles that a server gives things.
+const maxNameBytes = 200
 
 const (
 	graceOfClose = 2 * time.Second // for what is said to a server that is left
@@ -42,11 +43,11 @@ type connection struct {
 	name    string
 	server  Server
 	session *sdk.ClientSession
-	stdio   *stdio                  // nil: an address
+	program Program                 // nil: an address
+	stdio   *wire.Stdio             // of program
+	http    *wire.HTTP              // nil: a program
 	end     context.CancelCauseFunc // of life
 	life    context.Context         // ends with the connection, and ends its requests
-	cut     func()                  // ends what is still open over HTTP
-	status  atomic.Int32            // of the last HTTP answer that was an error
 	done    chan struct{}           // closed when the SDK has given up the connection
 
 	mu        sync.Mutex
@@ -82,10 +83,10 @@ func (d dialling) dial(ctx context.Context) (*connection, error) {
 type discoverKilledError struct{ error }
 
 func (d dialling) attempt(ctx context.Context, revision string) (*connection, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), wire.ErrTimeout)
 	defer cancel()
 	life, end := context.WithCancelCause(context.Background())
-	c := &connection{name: d.name, server: d.server, end: end, life: life, cut: func() {}, done: make(chan struct{})}
+	c := &connection{name: d.name, server: d.server, end: end, life: life, done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	transport, err := d.transport(ctx, c)
 	if err != nil {
@@ -109,13 +110,9 @@ func (d dialling) attempt(ctx context.Context, revision string) (*connection, er
 // watch waits for the end of the connection.
 func (c *connection) watch() {
 	_ = c.session.Wait()
-	c.end(errLost)
+	c.end(wire.ErrLost)
 	close(c.done)
 }
-
-var errLate = errors.New("it did not answer in time")
-
-var errLost = errors.New("the connection was lost")
 
 // notConnected cleans up, and says why there is no connection.
 func (c *connection) notConnected(ctx context.Context, err error, discovering *discovery) error {
@@ -123,26 +120,41 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 		err = context.Cause(ctx)
 	}
 	c.end(err)
-	exited := c.stdio != nil && c.stdio.hasExited()
+	exited := c.hasExited()
 	if c.session != nil {
 		c.close()
-	} else if c.stdio != nil {
-		_ = c.stdio.Close()
 	}
-	c.cut()
-	if c.stdio == nil && errors.Is(err, sdk.ErrConnectionClosed) { // by the SDK, which could not read the answer
+	if c.program != nil {
+		_ = c.stdio.Close()
+	} else {
+		c.http.Cut()
+	}
+	if c.program == nil && errors.Is(err, sdk.ErrConnectionClosed) { // by the SDK, which could not read the answer
 		err = fmt.Errorf("mcp: no answer of the protocol: %v", err) //nolint:errorlint // what it wraps says that the server has ended the connection
 	}
-	if status := c.status.Load(); status != 0 && ctx.Err() == nil {
-		err = statusError{int(status), err}
+	if c.http != nil && c.http.Status() != 0 && ctx.Err() == nil {
+		err = statusError{c.http.Status(), err}
 	}
 	if exited {
-		err = cmp.Or(c.stdio.program.Failure(), err)
+		err = cmp.Or(c.program.Failure(), err)
 	}
 	if exited && discovering.failed && ctx.Err() == nil {
 		return discoverKilledError{err}
 	}
 	return err
+}
+
+// hasExited reports whether the program has ended by itself.
+func (c *connection) hasExited() bool {
+	if c.program == nil {
+		return false
+	}
+	select {
+	case <-c.program.Done():
+		return true
+	default:
+		return false
+	}
 }
 
 // statusError is the failure of a connection whose last answer over HTTP was an error.
@@ -178,18 +190,15 @@ func (d dialling) transport(ctx context.Context, c *connection) (sdk.Transport, 
 		if err != nil {
 			return nil, err
 		}
-		c.stdio = newStdio(program)
+		c.program, c.stdio = program, wire.NewStdio(program)
 		return c.stdio, nil
 	}
-	reach := reachOf(d.server)
-	connections := reach.transport()
-	open, end := context.WithCancel(context.Background())
-	c.cut = func() { end(); connections.CloseIdleConnections() }
-	client := wire{reach: reach, headers: d.headers, life: open, next: connections, status: &c.status}.client()
+	c.http = wire.NewHTTP(d.server.URL, d.headers)
+	client := c.http.Client()
 	if d.server.Transport == TransportSSE {
-		return &legacyTransport{sdk.SSEClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}}, nil
+		return wire.NewSSE(d.server.URL, client), nil
 	}
-	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes, MaxRetries: maxResumptions}
+	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: wire.MaxAnswerBytes, MaxRetries: maxResumptions}
 	if d.credentials != nil {
 		handler, err := d.credentials.Handler(d.use.Tenant, d.name, d.server)
 		if err != nil {
@@ -244,15 +253,15 @@ func (c *connection) revision() string { return c.session.InitializeResult().Pro
 // version is the server's own.
 func (c *connection) version() string {
 	if info := c.session.InitializeResult().ServerInfo; info != nil {
-		return line(info.Version, maxNameBytes)
+		return wire.Line(info.Version, maxNameBytes)
 	}
 	return ""
 }
 
 // close returns when nothing is left of the connection: after five seconds at most, as [Program] does. Open requests fail.
 func (c *connection) close() {
-	c.end(errClosed)
-	if c.stdio != nil {
+	c.end(wire.ErrClosed)
+	if c.program != nil {
 		_ = c.stdio.Close()
 	}
 	closed := make(chan struct{})
@@ -264,124 +273,20 @@ func (c *connection) close() {
 	case <-closed:
 	case <-time.After(graceOfClose):
 	}
-	c.cut()
+	if c.http != nil {
+		c.http.Cut()
+	}
 	<-closed
 	<-c.done
 }
-
-var errClosed = errors.New("the connection was closed")
 
 // send sends one request and returns the result as it came. do sends it by the SDK, whose own reading of the result counts for nothing.
 func (c *connection) send(ctx context.Context, method string, do func(context.Context) error) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })()
-	watched, x := watch(ctx, method)
-	err := do(watched)
-	x.finish()
-	return x.outcome(ctx, err)
-}
-
-// requestError is why a request has no result.
-type requestError struct {
-	fate  fate
-	text  string // ends a sentence: "it …"
-	cause error
-}
-
-// fate is what a failed request has come to at the server.
-type fate int
-
-const (
-	unsent  fate = iota // it never had it
-	refused             // it answered that it does not do it
-	unread              // it answered, and the answer is of no use
-	unknown             // it may have done it
-)
-
-func (e *requestError) Error() string { return "mcp: it " + e.text }
-func (e *requestError) Unwrap() error { return e.cause }
-
-// outcome returns the result of a request that the SDK has returned from.
-func (x *exchange) outcome(ctx context.Context, err error) (json.RawMessage, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var blocked *domain.Error
-	switch {
-	case x.answer != nil && x.answer.err != nil:
-		return nil, &requestError{refused, "answered with the error " + serverText(x.answer.err.Message), x.answer.err}
-	case x.answer != nil && domain.TooDeep(x.answer.result):
-		return nil, &requestError{unread, fmt.Sprintf("answered with JSON of more than %d levels", domain.MaxDepth), nil}
-	case x.answer != nil:
-		return x.answer.result, nil
-	case x.tooLarge:
-		return nil, &requestError{unread, fmt.Sprintf("answered with more than %d MiB", maxAnswerBytes>>20), err}
-	case errors.As(err, &blocked):
-		return nil, &requestError{x.orUnsent(refused), "could not be asked: " + blocked.Message, err}
-	case x.status >= 400 && x.status < 500 && err != nil:
-		return nil, &requestError{refused, fmt.Sprintf("answered with HTTP status %d", x.status), err}
-	case !x.sent && ctx.Err() != nil:
-		return nil, &requestError{unsent, reason(ctx), context.Cause(ctx)}
-	case !x.sent:
-		return nil, &requestError{unsent, "cannot be reached", err}
-	case ctx.Err() != nil:
-		return nil, &requestError{unknown, reason(ctx), context.Cause(ctx)}
-	case x.status >= 500:
-		return nil, &requestError{unknown, fmt.Sprintf("answered with HTTP status %d", x.status), err}
-	case errors.Is(err, errTooLarge):
-		return nil, &requestError{unknown, fmt.Sprintf("sent more than %d MiB at once", maxAnswerBytes>>20), err}
-	case errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF):
-		return nil, &requestError{unknown, "ended the connection", err}
-	default:
-		return nil, &requestError{unknown, "gave no answer that can be read", err}
-	}
-}
-
-func (x *exchange) orUnsent(otherwise fate) fate {
-	if !x.sent {
-		return unsent
-	}
-	return otherwise
-}
-
-// reason says why a request has ended before its answer.
-func reason(ctx context.Context) string {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errLost), errors.Is(cause, errClosed):
-		return "ended the connection"
-	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
-		return "did not answer in time"
-	default:
-		return "was not waited for any longer"
-	}
-}
-
-var errTimeout = errors.New("mcp: the time of the request is over")
-
-// serverText is text of a server's in a sentence of ours.
-func serverText(text string) string { return fmt.Sprintf("%q", line(text, maxMessageBytes)) }
-
-const (
-	maxNameBytes    = 200
-	maxMessageBytes = 1000
-)
-
-// line is a server's text as one short line.
-func line(text string, limit int) string {
-	text = strings.Join(strings.Fields(harmless(text)), " ")
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
-}
-
-// harmless is text without characters that a person does not see, or that a terminal obeys.
-func harmless(text string) string {
-	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\t")
-	for i, part := range parts {
-		parts[i] = domain.ShowUnseen(strings.ToValidUTF8(part, "\uFFFD"))
-	}
-	return strings.Join(parts, "\t")
+	watched, x := wire.Watch(ctx, method)
+	return x.Outcome(ctx, do(watched))
 }
 
 func startTimeout(server Server) time.Duration {
@@ -408,16 +313,16 @@ func plain(err error) string {
 		return "the name of its host cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "its host refuses the connection"
-	case errors.Is(err, errTooLarge):
-		return fmt.Sprintf("it sent more than %d MiB at once", maxAnswerBytes>>20)
-	case errors.Is(err, errTimeout), errors.Is(err, errLate), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, wire.ErrTooLarge):
+		return fmt.Sprintf("it sent more than %d MiB at once", wire.MaxAnswerBytes>>20)
+	case errors.Is(err, wire.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "it did not answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, errLost):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, wire.ErrLost):
 		return "it ended the connection"
 	case errors.As(err, &network):
 		return "its host cannot be reached"
 	case errors.As(err, &coded):
-		return "it answered with the error " + serverText(coded.Message)
+		return "it answered with the error " + wire.Quote(coded.Message)
 	}
 	return "it does not speak the protocol"
 }
@@ -426,9 +331,9 @@ func callTimeout(server Server) time.Duration { return cmp.Or(server.CallTimeout
 
 // isLost reports whether a failed request has shown that its connection is of no use any more.
 func isLost(err error) bool {
-	var failed *requestError
+	var failed *wire.Error
 	if !errors.As(err, &failed) {
 		return false
 	}
-	return failed.fate == unsent || failed.fate == unknown || errors.Is(err, sdk.ErrSessionMissing)
+	return failed.Fate == wire.Unsent || failed.Fate == wire.Unknown || errors.Is(err, sdk.ErrSessionMissing)
 }

@@ -36,7 +36,6 @@
 //
 // # Inside
 //
-// A link is one server of a session: it connects, counts failures and knows what the session was offered. A connection is one life of it. An exchange
-// watches one request on the wire: the SDK does not say whether a failed request may have reached the server, and its decoding loses numbers
-// and order.
+// A link is one server of a session: it connects, counts failures and knows what the session was offered. A connection is one life of it. Package wire has the
+// transports; it watches each request, because the SDK does not say whether a failed one may have reached the server, and its decoding loses numbers and order.
 package mcp

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Back-off of a server that fails again and again.
@@ -87,9 +88,9 @@ func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
 		case ctx.Err() != nil:
 			return nil, definitions{}, context.Cause(ctx)
 		case isLost(err):
-			c.end(errLost)
+			c.end(wire.ErrLost)
 		}
-		if attempt == 2 || c.isAlive() || errors.Is(err, errTimeout) {
+		if attempt == 2 || c.isAlive() || errors.Is(err, wire.ErrTimeout) {
 			failure := l.session.unavailable(l.name, err)
 			l.fails(failure)
 			return nil, definitions{}, failure
@@ -147,7 +148,7 @@ func (l *link) changed() {
 func (l *link) connected(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(l.session.life, func() { cancel(errClosed) })()
+	defer context.AfterFunc(l.session.life, func() { cancel(wire.ErrClosed) })()
 	select {
 	case l.connecting <- struct{}{}:
 		defer func() { <-l.connecting }()
@@ -175,7 +176,7 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 }
 
 func (l *link) notWaited(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, errClosed) {
+	if cause := context.Cause(ctx); !errors.Is(cause, wire.ErrClosed) {
 		return cause
 	}
 	return domain.Errorf(domain.CodeMCPServerUnavailable, "The session with the MCP server %q is closed.", l.name)
@@ -276,7 +277,7 @@ func (l *link) dial(ctx context.Context) (*connection, error) {
 func (l *link) begin(c *connection) {
 	l.mu.Lock()
 	l.connection, l.began, l.lost = c, time.Now(), false
-	again := l.used && c.stdio != nil
+	again := l.used && c.program != nil
 	l.restarted = l.restarted || again
 	l.used = true
 	news := again && !l.outdated
@@ -302,7 +303,7 @@ func (l *link) works() {
 func (l *link) isRunning() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.connection != nil && l.connection.stdio != nil && l.connection.isAlive()
+	return l.connection != nil && l.connection.program != nil && l.connection.isAlive()
 }
 
 func (l *link) usedBefore() {
@@ -325,7 +326,7 @@ func (l *link) close() {
 	c := l.connection
 	l.mu.Unlock()
 	if c != nil {
-		c.end(errClosed)
+		c.end(wire.ErrClosed)
 	}
 	l.connecting <- struct{}{}
 	defer func() { <-l.connecting }()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/auth"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Credentials signs requests to servers with OAuth. All methods may be called at once from several goroutines.
@@ -19,6 +21,9 @@ type Credentials interface {
 	// Handler returns what signs the requests to the server for the tenant; nil: the server has no OAuth. An error is a [*domain.Error].
 	Handler(tenant domain.TenantID, name string, server Server) (auth.OAuthHandler, error)
 }
+
+// HTTPClient returns the client for everything that the server with a URL names, such as its authorization server; see [wire.NamedClient].
+func HTTPClient(server Server) *http.Client { return wire.NamedClient(server.URL) }
 
 // ManagerConfig is what a [Manager] works with.
 type ManagerConfig struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // theCall is the call of the tool of [oneTool].
@@ -155,7 +156,7 @@ func TestGarbageOnStandardOutput(t *testing.T) {
 				t.Error(err)
 			}
 			session.Close()
-			if taken > 3*maxAnswerBytes {
+			if taken > 3*wire.MaxAnswerBytes {
 				t.Errorf("%d bytes were read", taken)
 			}
 		})

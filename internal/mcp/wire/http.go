@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"context"
@@ -12,48 +12,66 @@ import (
 	"signoff/internal/domain"
 )
 
-// wire is the HTTP connection to one server: it adds the operator's headers, lets every request end with the connection, and shows the requests to
-// their exchanges.
-type wire struct {
+// HTTP is the HTTP connection to one server: it adds the operator's headers, ends its requests when it is cut, and shows the requests to their exchanges.
+type HTTP struct {
 	reach   reach
 	headers map[string]string
+	next    *http.Transport
 	life    context.Context // ends the requests that are still open
-	next    http.RoundTripper
-	status  *atomic.Int32 // of the last answer that was an error
+	end     context.CancelFunc
+	status  atomic.Int64 // of the last answer that was an error
 }
 
-// client returns the client that the SDK speaks to the server with.
-func (w wire) client() *http.Client {
-	return &http.Client{Transport: w, CheckRedirect: w.reach.redirect}
+// NewHTTP returns a connection to the address, with headers for it alone.
+func NewHTTP(address string, headers map[string]string) *HTTP {
+	h := &HTTP{reach: reachOf(address), headers: headers}
+	h.next = h.reach.transport()
+	h.life, h.end = context.WithCancel(context.Background())
+	return h
 }
 
-func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
+// Client returns the client that the SDK speaks to the server with.
+func (h *HTTP) Client() *http.Client {
+	return &http.Client{Transport: h, CheckRedirect: h.reach.redirect}
+}
+
+// Cut ends all that is still open.
+func (h *HTTP) Cut() {
+	h.end()
+	h.next.CloseIdleConnections()
+}
+
+// Status returns the status of the last answer that was an error; 0: there was none.
+func (h *HTTP) Status() int { return int(h.status.Load()) }
+
+// RoundTrip implements [http.RoundTripper].
+func (h *HTTP) RoundTrip(request *http.Request) (*http.Response, error) {
 	redirected := request.Response != nil
-	if !redirected && !w.reach.sameOrigin(request.URL) { // an endpoint that the SSE transport was given
+	if !redirected && !h.reach.sameOrigin(request.URL) { // an endpoint that the SSE transport was given
 		return nil, domain.Errorf(domain.CodeDestinationBlocked, "The MCP server wants its messages at another origin than its own.")
 	}
 	ctx, cancel := context.WithCancel(request.Context())
-	stop := context.AfterFunc(w.life, cancel)
+	stop := context.AfterFunc(h.life, cancel)
 	release := func() { stop(); cancel() }
-	x := w.exchange(request)
+	x := h.exchange(request)
 	if x != nil && request.Method == http.MethodPost {
 		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.mark(true) }})
 	}
 	request = request.Clone(ctx)
 	if !redirected {
-		for name, value := range w.headers {
+		for name, value := range h.headers {
 			request.Header.Set(name, value)
 		}
 	}
-	response, err := w.next.RoundTrip(request)
+	response, err := h.next.RoundTrip(request)
 	if err != nil {
 		release()
 		return nil, err
 	}
 	if response.StatusCode >= http.StatusBadRequest {
-		w.status.Store(int32(response.StatusCode))
+		h.status.Store(int64(response.StatusCode))
 	}
-	body := &wireBody{ReadCloser: response.Body, release: release, exchange: x, left: maxAnswerBytes, endless: request.Method == http.MethodGet}
+	body := &watchedBody{ReadCloser: response.Body, release: release, exchange: x, left: MaxAnswerBytes, endless: request.Method == http.MethodGet}
 	switch {
 	case x != nil && request.Method == http.MethodGet:
 		x.goesOn()
@@ -66,9 +84,9 @@ func (w wire) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // exchange returns the exchange that the request belongs to; nil: nobody watches it.
-func (w wire) exchange(request *http.Request) *exchange {
+func (h *HTTP) exchange(request *http.Request) *Exchange {
 	if request.Method == http.MethodGet { // a stream goes on where it was cut
-		x, _ := request.Context().Value(exchangeKey{}).(*exchange)
+		x, _ := request.Context().Value(exchangeKey{}).(*Exchange)
 		return x
 	}
 	if request.GetBody == nil {
@@ -89,31 +107,31 @@ func (w wire) exchange(request *http.Request) *exchange {
 	return x
 }
 
-// wireBody is the body of an answer.
-type wireBody struct {
+// watchedBody is the body of an answer.
+type watchedBody struct {
 	io.ReadCloser
 	release  func()
-	exchange *exchange // nil: nobody watches
+	exchange *Exchange // nil: nobody watches
 	left     int64     // of a body that nobody watches
 	endless  bool      // a stream for notifications; the SDK bounds each
 }
 
-func (b *wireBody) Read(into []byte) (int, error) {
+func (b *watchedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
 	switch {
 	case b.exchange != nil:
 		if !b.exchange.take(into[:n]) {
-			return 0, errTooLarge
+			return 0, ErrTooLarge
 		}
 	case !b.endless:
 		if b.left -= int64(n); b.left < 0 {
-			return 0, errTooLarge
+			return 0, ErrTooLarge
 		}
 	}
 	return n, err
 }
 
-func (b *wireBody) Close() error {
+func (b *watchedBody) Close() error {
 	defer b.release()
 	return b.ReadCloser.Close()
 }
