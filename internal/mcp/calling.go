@@ -45,7 +45,7 @@ func (s *Session) Call(ctx context.Context, call Call) (Answer, error) {
 	}
 	raw, err := c.call(ctx, call, input)
 	if err != nil {
-		return Answer{}, s.callFailed(ctx, call, err)
+		return Answer{}, s.callFailed(ctx, l, c, call, err)
 	}
 	l.works()
 	return s.answer(raw, tool, c.revision())
@@ -78,7 +78,7 @@ func notCalled(ctx context.Context, call Call, err error) error {
 }
 
 // callFailed is the error of a call that was about to be sent.
-func (s *Session) callFailed(ctx context.Context, call Call, err error) error {
+func (s *Session) callFailed(ctx context.Context, l *link, c *connection, call Call, err error) error {
 	var failed *wire.Error
 	if !errors.As(err, &failed) {
 		return err
@@ -95,12 +95,16 @@ func (s *Session) callFailed(ctx context.Context, call Call, err error) error {
 		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: it %s.", call.Server, text).With(err)
 	case wire.Unread:
 		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q has run the call, and its result cannot be used: it %s.", call.Server, text).With(err)
-	default:
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return domain.Errorf(domain.CodeOutcomeUnknown, "The call may have had its effect: the MCP server %q was sent it, and %s.", call.Server, text).With(err)
+	case wire.Unknown:
 	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else if hasEnded(failed) && c.hasExited() {
+		ending := s.why(c.program.Failure())
+		l.ended(ending)
+		text += ": " + ending
+	}
+	return domain.Errorf(domain.CodeOutcomeUnknown, "The call may have had its effect: the MCP server %q was sent it, and %s.", call.Server, text).With(err)
 }
 
 // openCall is a call that has been sent and not answered.

@@ -31,6 +31,7 @@ const maxNameBytes = 200
 
 const (
 	graceOfClose = 2 * time.Second // for what is said to a server that is left
+	graceOfExit  = time.Second     // between the end of a program's streams and its own
 	// maxResumptions of a stream without an event in between. A proxy cuts an idle stream once a minute, and the SDK gives up the whole connection after
 	// the last one, with the calls that are open on it.
 	maxResumptions = 100
@@ -119,8 +120,8 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	exited := ctx.Err() == nil && hasEnded(err) && c.hasExited()
 	c.end(err)
-	exited := c.hasExited()
 	if c.session != nil {
 		c.close()
 	}
@@ -132,19 +133,28 @@ func (c *connection) notConnected(ctx context.Context, err error, discovering *d
 	if c.program == nil && errors.Is(err, sdk.ErrConnectionClosed) { // by the SDK, which could not read the answer
 		err = fmt.Errorf("mcp: no answer of the protocol: %v", err) //nolint:errorlint // what it wraps says that the server has ended the connection
 	}
-	if c.http != nil && c.http.Status() != 0 && ctx.Err() == nil {
+	switch {
+	case c.http == nil || ctx.Err() != nil:
+	case c.http.Refusal() != nil:
+		err = c.http.Refusal()
+	case c.http.Status() != 0:
 		err = statusError{c.http.Status(), err}
 	}
 	if exited {
 		err = cmp.Or(c.program.Failure(), err)
 	}
-	if exited && discovering.failed && ctx.Err() == nil {
+	if exited && discovering.failed {
 		return discoverKilledError{err}
 	}
 	return err
 }
 
-// hasExited reports whether the program has ended by itself.
+// hasEnded reports whether a request has failed because the other side has ended the connection.
+func hasEnded(err error) bool {
+	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, wire.ErrLost)
+}
+
+// hasExited reports whether the program has ended by itself. Its streams end first, so it is given a moment.
 func (c *connection) hasExited() bool {
 	if c.program == nil {
 		return false
@@ -152,7 +162,7 @@ func (c *connection) hasExited() bool {
 	select {
 	case <-c.program.Done():
 		return true
-	default:
+	case <-time.After(graceOfExit):
 		return false
 	}
 }
@@ -179,7 +189,7 @@ func (d *discovery) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 		ctx, cancel := context.WithTimeout(ctx, d.within)
 		defer cancel()
 		result, err := next(ctx, method, request)
-		d.failed = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)
+		d.failed = hasEnded(err)
 		return result, err
 	}
 }
@@ -317,7 +327,7 @@ func plain(err error) string {
 		return fmt.Sprintf("it sent more than %d MiB at once", wire.MaxAnswerBytes>>20)
 	case errors.Is(err, wire.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "it did not answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, wire.ErrLost):
+	case hasEnded(err):
 		return "it ended the connection"
 	case errors.As(err, &network):
 		return "its host cannot be reached"

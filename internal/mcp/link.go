@@ -230,6 +230,11 @@ func (l *link) fails(failure *domain.Error) {
 	l.session.tell(domain.AgentMCPServerUpdated{Server: l.name, Status: domain.MCPServerFailed, Message: failure.Message})
 }
 
+// ended notes how the program has ended in the middle of its work.
+func (l *link) ended(how string) {
+	l.session.manager.learn(l.place(), func(k *knowledge) { k.failure, k.failed = how, time.Now() })
+}
+
 // drop closes what is left of a lost connection.
 func (l *link) drop() {
 	l.mu.Lock()

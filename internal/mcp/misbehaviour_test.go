@@ -78,6 +78,17 @@ func TestTheEndOfAProgramInEachPhase(t *testing.T) {
 	}
 }
 
+// TestAProgramEndsAfterItsStreams has the rest of the program end later than what it says. The SDK waits for it behind a mutex, where the time of a bubble
+// stands still.
+func TestAProgramEndsAfterItsStreams(t *testing.T) {
+	s := &script{revision: revisionLegacy, answers: map[string]func(json.RawMessage) string{"server/discover": says(death)}}
+	programs := &programs{run: s.run, lingers: 20 * time.Millisecond}
+	session := opened(t, stdioServer, programs)
+	if _, err := session.Call(t.Context(), theCall(t)); err != nil || programs.starts() != 2 {
+		t.Errorf("%v after %d starts", err, programs.starts())
+	}
+}
+
 // TestListsThatAreTooMuch has servers whose lists have no end, in every direction.
 func TestListsThatAreTooMuch(t *testing.T) {
 	n := 0

@@ -276,6 +276,10 @@ func TestACrashedProgramIsStartedAgain(t *testing.T) {
 		if domain.CodeOf(err) != domain.CodeOutcomeUnknown || session.Restarted() != nil || session.KeepsRunning() {
 			t.Error(err)
 		}
+		status := session.manager.Status("t")[0]
+		if !strings.HasSuffix(domain.FailureOf(err).Message, "ended the connection: The program of the test has ended.") || status.LastError != "The program of the test has ended" {
+			t.Errorf("%v, status %+v", err, status)
+		}
 		if _, err := session.Call(t.Context(), theCall(t)); domain.CodeOf(err) != domain.CodeOutcomeUnknown || !slices.Equal(session.Restarted(), []string{"s"}) {
 			t.Error(err)
 		}

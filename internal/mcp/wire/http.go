@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -20,6 +21,7 @@ type HTTP struct {
 	life    context.Context // ends the requests that are still open
 	end     context.CancelFunc
 	status  atomic.Int64 // of the last answer that was an error
+	refusal atomic.Pointer[domain.Error]
 }
 
 // NewHTTP returns a connection to the address, with headers for it alone.
@@ -32,7 +34,9 @@ func NewHTTP(address string, headers map[string]string) *HTTP {
 
 // Client returns the client that the SDK speaks to the server with.
 func (h *HTTP) Client() *http.Client {
-	return &http.Client{Transport: h, CheckRedirect: h.reach.redirect}
+	return &http.Client{Transport: h, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+		return h.remember(h.reach.redirect(request, via))
+	}}
 }
 
 // Cut ends all that is still open.
@@ -44,11 +48,22 @@ func (h *HTTP) Cut() {
 // Status returns the status of the last answer that was an error; 0: there was none.
 func (h *HTTP) Status() int { return int(h.status.Load()) }
 
+// Refusal returns why an address was not connected to, the last time that one was not; nil: all were. The SDK may forget it behind a later error.
+func (h *HTTP) Refusal() *domain.Error { return h.refusal.Load() }
+
+func (h *HTTP) remember(err error) error {
+	var refusal *domain.Error
+	if errors.As(err, &refusal) {
+		h.refusal.Store(refusal)
+	}
+	return err
+}
+
 // RoundTrip implements [http.RoundTripper].
 func (h *HTTP) RoundTrip(request *http.Request) (*http.Response, error) {
 	redirected := request.Response != nil
 	if !redirected && !h.reach.sameOrigin(request.URL) { // an endpoint that the SSE transport was given
-		return nil, domain.Errorf(domain.CodeDestinationBlocked, "The MCP server wants its messages at another origin than its own.")
+		return nil, h.remember(domain.Errorf(domain.CodeDestinationBlocked, "The MCP server wants its messages at another origin than its own."))
 	}
 	ctx, cancel := context.WithCancel(request.Context())
 	stop := context.AfterFunc(h.life, cancel)
@@ -66,7 +81,7 @@ func (h *HTTP) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := h.next.RoundTrip(request)
 	if err != nil {
 		release()
-		return nil, err
+		return nil, h.remember(err)
 	}
 	if response.StatusCode >= http.StatusBadRequest {
 		h.status.Store(int64(response.StatusCode))
