@@ -296,7 +296,11 @@ func (c *connection) send(ctx context.Context, method string, do func(context.Co
 	defer cancel(nil)
 	defer context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })()
 	watched, x := wire.Watch(ctx, method)
-	return x.Outcome(ctx, do(watched))
+	result, err := x.Outcome(ctx, do(watched))
+	if c.program != nil && hasEnded(err) {
+		c.end(wire.ErrLost) // at once: whoever asks next is to see it
+	}
+	return result, err
 }
 
 func startTimeout(server Server) time.Duration {
