@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 const (
@@ -44,7 +45,7 @@ func (s *Session) Call(ctx context.Context, call Call) (Answer, error) {
 	}
 	raw, err := c.call(ctx, call, input)
 	if err != nil {
-		return Answer{}, s.callFailed(ctx, call, err)
+		return Answer{}, s.callFailed(ctx, l, c, call, err)
 	}
 	l.works()
 	return s.answer(raw, tool, c.revision())
@@ -60,10 +61,10 @@ func (l *link) prepared(ctx context.Context, call Call) (*connection, Tool, erro
 	tool, known := listed.find(call.Tool)
 	switch {
 	case !known:
-		return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has no tool %s any more.", call.Server, serverText(call.Tool))
+		return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has no tool %s any more.", call.Server, wire.Quote(call.Tool))
 	case tool.Definition != call.Definition:
 		return nil, Tool{}, domain.Errorf(domain.CodeDefinitionChanged, "The MCP server %q has changed the definition of the tool %s since the call was allowed.",
-			call.Server, serverText(call.Tool))
+			call.Server, wire.Quote(call.Tool))
 	}
 	return c, tool, nil
 }
@@ -77,25 +78,33 @@ func notCalled(ctx context.Context, call Call, err error) error {
 }
 
 // callFailed is the error of a call that was about to be sent.
-func (s *Session) callFailed(ctx context.Context, call Call, err error) error {
-	var failed *requestError
+func (s *Session) callFailed(ctx context.Context, l *link, c *connection, call Call, err error) error {
+	var failed *wire.Error
 	if !errors.As(err, &failed) {
 		return err
 	}
-	text := s.manager.config.Mask(failed.text)
-	switch failed.fate {
-	case unsent:
+	text := s.manager.config.Mask(failed.Text)
+	switch failed.Fate {
+	case wire.Unsent:
 		return domain.Errorf(domain.CodeNotStarted, "The call did not reach the MCP server %q: it %s.", call.Server, text).With(err)
-	case refused:
-		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: it %s.", call.Server, text).With(err)
-	case unread:
-		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q has run the call, and its result cannot be used: it %s.", call.Server, text).With(err)
-	default:
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
+	case wire.Refused:
+		if page, is := pageOf(failed); is {
+			return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: a person has to open a page of the host %s first, which is %s. The call can be made again then.",
+				call.Server, page.Host, page.URL).With(err)
 		}
-		return domain.Errorf(domain.CodeOutcomeUnknown, "The call may have had its effect: the MCP server %q was sent it, and %s.", call.Server, text).With(err)
+		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q refused the call: it %s.", call.Server, text).With(err)
+	case wire.Unread:
+		return domain.Errorf(domain.CodeToolFailed, "The MCP server %q has run the call, and its result cannot be used: it %s.", call.Server, text).With(err)
+	case wire.Unknown:
 	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	} else if hasEnded(failed) && c.hasExited() {
+		ending := s.why(c.program.Failure())
+		l.ended(ending)
+		text += ": " + ending
+	}
+	return domain.Errorf(domain.CodeOutcomeUnknown, "The call may have had its effect: the MCP server %q was sent it, and %s.", call.Server, text).With(err)
 }
 
 // openCall is a call that has been sent and not answered.
@@ -132,11 +141,11 @@ func (c *connection) call(ctx context.Context, call Call, input input) (json.Raw
 			return raw, nil
 		}
 		if returns == maxReturns || len(state) > maxStateBytes {
-			return nil, &requestError{refused, "is too busy", nil}
+			return nil, &wire.Error{Fate: wire.Refused, Text: "is too busy"}
 		}
 		params.RequestState = state
 		if !pause(clock.ctx, busyPause<<returns) {
-			return nil, &requestError{refused, "was too busy, and was not waited for", context.Cause(clock.ctx)}
+			return nil, &wire.Error{Fate: wire.Refused, Text: "was too busy, and was not waited for", Cause: context.Cause(clock.ctx)}
 		}
 	}
 }
@@ -195,7 +204,7 @@ func (c *connection) progress(_ context.Context, notification *sdk.ProgressNotif
 	defer c.mu.Unlock()
 	for _, open := range c.calls {
 		if open.token == token {
-			open.advance(Progress{notification.Params.Progress, notification.Params.Total, line(notification.Params.Message, maxMessageBytes)})
+			open.advance(Progress{notification.Params.Progress, notification.Params.Total, wire.Line(notification.Params.Message, wire.MaxMessageBytes)})
 		}
 	}
 }
@@ -244,7 +253,7 @@ type clock struct {
 func newClock(ctx context.Context, limit time.Duration) *clock {
 	c := &clock{left: limit, began: time.Now()}
 	c.ctx, c.cancel = context.WithCancelCause(ctx)
-	c.timer = time.AfterFunc(limit, func() { c.cancel(errTimeout) })
+	c.timer = time.AfterFunc(limit, func() { c.cancel(wire.ErrTimeout) })
 	return c
 }
 

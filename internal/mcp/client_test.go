@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +19,8 @@ import (
 
 // programs starts servers inside the test: each program is a goroutine at the other end of two pipes.
 type programs struct {
-	run func(streams io.ReadWriteCloser) // the program; it ends when streams are closed
+	run     func(streams io.ReadWriteCloser) // the program; it ends when streams are closed
+	lingers time.Duration                    // between the end of its streams and its own
 
 	mu      sync.Mutex
 	started int
@@ -32,8 +34,9 @@ func (p *programs) Start(context.Context, string, Server, Use) (Program, error) 
 	running := &program{Conn: ours, done: make(chan struct{})}
 	go func() {
 		defer close(running.done)
-		defer theirs.Close()
 		p.run(theirs)
+		theirs.Close()
+		time.Sleep(p.lingers)
 	}()
 	return running, nil
 }

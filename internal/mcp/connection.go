@@ -3,12 +3,13 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"strings"
+	"net/http"
 	"sync"
 	"syscall"
 	"time"
@@ -16,7 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Revisions of the protocol.
@@ -25,9 +26,17 @@ const (
 	revisionLegacy    = "2025-11-25" // the last one that begins with initialize
 )
 
+// maxNameBytes bounds the names and titles that a server gives things.
+const maxNameBytes = 200
+
 const (
 	graceOfClose = 2 * time.Second // for what is said to a server that is left
-	maxQuestions = 8               // of one connection at a time; a server that asks more is not answered
+	graceOfExit  = time.Second     // between the end of a program's streams and its own
+	// maxResumptions of a stream without an event in between. A proxy cuts an idle stream once a minute, and the SDK gives up the whole connection after
+	// the last one, with the calls that are open on it.
+	maxResumptions = 100
+
+	maxQuestions = 8 // of one connection at a time; a server that asks more is not answered
 )
 
 // connection is a live connection to one server.
@@ -35,10 +44,11 @@ type connection struct {
 	name    string
 	server  Server
 	session *sdk.ClientSession
-	stdio   *stdio                  // nil: an address
+	program Program                 // nil: an address
+	stdio   *wire.Stdio             // of program
+	http    *wire.HTTP              // nil: a program
 	end     context.CancelCauseFunc // of life
 	life    context.Context         // ends with the connection, and ends its requests
-	cut     func()                  // ends what is still open over HTTP
 	done    chan struct{}           // closed when the SDK has given up the connection
 
 	mu        sync.Mutex
@@ -56,27 +66,28 @@ type dialling struct {
 	headers     map[string]string
 	credentials Credentials
 	version     string // of Signoff
+	revision    string // that the server is known to speak; empty: it is asked
 	changed     func() // the server says that its tools have changed
 }
 
 // dial connects, and leaves nothing behind when it fails. A program that ends when it is asked for its revisions is started once more, and greeted as
 // the older revisions do it: some take any other first request for a crime.
 func (d dialling) dial(ctx context.Context) (*connection, error) {
-	c, err := d.attempt(ctx, "")
-	var dead errDiscoverKilled
+	c, err := d.attempt(ctx, d.revision)
+	var dead discoverKilledError
 	if errors.As(err, &dead) {
 		c, err = d.attempt(ctx, revisionLegacy)
 	}
 	return c, err
 }
 
-type errDiscoverKilled struct{ error }
+type discoverKilledError struct{ error }
 
 func (d dialling) attempt(ctx context.Context, revision string) (*connection, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), errLate)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(d.server), wire.ErrTimeout)
 	defer cancel()
 	life, end := context.WithCancelCause(context.Background())
-	c := &connection{name: d.name, server: d.server, end: end, life: life, cut: func() {}, done: make(chan struct{})}
+	c := &connection{name: d.name, server: d.server, end: end, life: life, done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })
 	transport, err := d.transport(ctx, c)
 	if err != nil {
@@ -100,35 +111,69 @@ func (d dialling) attempt(ctx context.Context, revision string) (*connection, er
 // watch waits for the end of the connection.
 func (c *connection) watch() {
 	_ = c.session.Wait()
-	c.end(errLost)
+	c.end(wire.ErrLost)
 	close(c.done)
 }
-
-var errLate = errors.New("it did not answer in time")
-
-var errLost = errors.New("the connection was lost")
 
 // notConnected cleans up, and says why there is no connection.
 func (c *connection) notConnected(ctx context.Context, err error, discovering *discovery) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
+	exited := ctx.Err() == nil && hasEnded(err) && c.hasExited()
 	c.end(err)
-	exited := c.stdio != nil && c.stdio.hasExited()
 	if c.session != nil {
 		c.close()
-	} else if c.stdio != nil {
+	}
+	if c.program != nil {
 		_ = c.stdio.Close()
+	} else {
+		c.http.Cut()
 	}
-	c.cut()
+	if c.program == nil && errors.Is(err, sdk.ErrConnectionClosed) { // by the SDK, which could not read the answer
+		err = fmt.Errorf("mcp: no answer of the protocol: %v", err) //nolint:errorlint // what it wraps says that the server has ended the connection
+	}
+	switch {
+	case c.http == nil || ctx.Err() != nil:
+	case c.http.Refusal() != nil:
+		err = c.http.Refusal()
+	case c.http.Status() != 0:
+		err = statusError{c.http.Status(), err}
+	}
 	if exited {
-		err = cmp.Or(c.stdio.program.Failure(), err)
+		err = cmp.Or(c.program.Failure(), err)
 	}
-	if exited && discovering.failed && ctx.Err() == nil {
-		return errDiscoverKilled{err}
+	if exited && discovering.failed {
+		return discoverKilledError{err}
 	}
 	return err
 }
+
+// hasEnded reports whether a request has failed because the other side has ended the connection.
+func hasEnded(err error) bool {
+	return errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe) || errors.Is(err, wire.ErrLost)
+}
+
+// hasExited reports whether the program has ended by itself. Its streams end first, so it is given a moment.
+func (c *connection) hasExited() bool {
+	if c.program == nil {
+		return false
+	}
+	select {
+	case <-c.program.Done():
+		return true
+	case <-time.After(graceOfExit):
+		return false
+	}
+}
+
+// statusError is the failure of a connection whose last answer over HTTP was an error.
+type statusError struct {
+	status int
+	error
+}
+
+func (e statusError) Unwrap() error { return e.error }
 
 // discovery bounds the first request of a connection: programs of older revisions may ignore it.
 type discovery struct {
@@ -144,7 +189,7 @@ func (d *discovery) middleware(next sdk.MethodHandler) sdk.MethodHandler {
 		ctx, cancel := context.WithTimeout(ctx, d.within)
 		defer cancel()
 		result, err := next(ctx, method, request)
-		d.failed = errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrClosedPipe)
+		d.failed = hasEnded(err)
 		return result, err
 	}
 }
@@ -155,18 +200,15 @@ func (d dialling) transport(ctx context.Context, c *connection) (sdk.Transport, 
 		if err != nil {
 			return nil, err
 		}
-		c.stdio = newStdio(program)
+		c.program, c.stdio = program, wire.NewStdio(program)
 		return c.stdio, nil
 	}
-	reach := reachOf(d.server)
-	connections := reach.transport()
-	open, end := context.WithCancel(context.Background())
-	c.cut = func() { end(); connections.CloseIdleConnections() }
-	client := wire{reach: reach, headers: d.headers, life: open, next: connections}.client()
+	c.http = wire.NewHTTP(d.server.URL, d.headers)
+	client := c.http.Client()
 	if d.server.Transport == TransportSSE {
-		return &legacyTransport{sdk.SSEClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}}, nil
+		return wire.NewSSE(d.server.URL, client), nil
 	}
-	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: maxAnswerBytes}
+	transport := &sdk.StreamableClientTransport{Endpoint: d.server.URL, HTTPClient: client, MaxEventSize: wire.MaxAnswerBytes, MaxRetries: maxResumptions}
 	if d.credentials != nil {
 		handler, err := d.credentials.Handler(d.use.Tenant, d.name, d.server)
 		if err != nil {
@@ -221,15 +263,15 @@ func (c *connection) revision() string { return c.session.InitializeResult().Pro
 // version is the server's own.
 func (c *connection) version() string {
 	if info := c.session.InitializeResult().ServerInfo; info != nil {
-		return line(info.Version, maxNameBytes)
+		return wire.Line(info.Version, maxNameBytes)
 	}
 	return ""
 }
 
 // close returns when nothing is left of the connection: after five seconds at most, as [Program] does. Open requests fail.
 func (c *connection) close() {
-	c.end(errClosed)
-	if c.stdio != nil {
+	c.end(wire.ErrClosed)
+	if c.program != nil {
 		_ = c.stdio.Close()
 	}
 	closed := make(chan struct{})
@@ -241,131 +283,24 @@ func (c *connection) close() {
 	case <-closed:
 	case <-time.After(graceOfClose):
 	}
-	c.cut()
+	if c.http != nil {
+		c.http.Cut()
+	}
 	<-closed
 	<-c.done
 }
-
-var errClosed = errors.New("the connection was closed")
 
 // send sends one request and returns the result as it came. do sends it by the SDK, whose own reading of the result counts for nothing.
 func (c *connection) send(ctx context.Context, method string, do func(context.Context) error) (json.RawMessage, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })()
-	watched, x := watch(ctx, method)
-	err := do(watched)
-	x.finish()
-	return x.outcome(ctx, err)
-}
-
-// requestError is why a request has no result.
-type requestError struct {
-	fate  fate
-	text  string // ends a sentence: "it …"
-	cause error
-}
-
-// fate is what a failed request has come to at the server.
-type fate int
-
-const (
-	unsent  fate = iota // it never had it
-	refused             // it answered that it does not do it
-	unread              // it answered, and the answer is of no use
-	unknown             // it may have done it
-)
-
-func (e *requestError) Error() string { return "mcp: it " + e.text }
-func (e *requestError) Unwrap() error { return e.cause }
-
-// outcome returns the result of a request that the SDK has returned from.
-func (x *exchange) outcome(ctx context.Context, err error) (json.RawMessage, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	var blocked *domain.Error
-	switch {
-	case x.answer != nil && x.answer.err != nil:
-		return nil, &requestError{refused, "answered with the error " + serverText(x.answer.err.Message), x.answer.err}
-	case x.answer != nil && domain.TooDeep(x.answer.result):
-		return nil, &requestError{unread, fmt.Sprintf("answered with JSON of more than %d levels", domain.MaxDepth), nil}
-	case x.answer != nil:
-		return x.answer.result, nil
-	case x.tooLarge:
-		return nil, &requestError{unread, fmt.Sprintf("answered with more than %d MiB", maxAnswerBytes>>20), err}
-	case errors.As(err, &blocked):
-		return nil, &requestError{x.orUnsent(refused), "could not be asked: " + blocked.Message, err}
-	case x.status >= 400 && x.status < 500 && err != nil:
-		return nil, &requestError{refused, fmt.Sprintf("answered with HTTP status %d", x.status), err}
-	case !x.sent && ctx.Err() != nil:
-		return nil, &requestError{unsent, reason(ctx), context.Cause(ctx)}
-	case !x.sent:
-		return nil, &requestError{unsent, "cannot be reached", err}
-	case ctx.Err() != nil:
-		return nil, &requestError{unknown, reason(ctx), context.Cause(ctx)}
-	case x.status >= 500:
-		return nil, &requestError{unknown, fmt.Sprintf("answered with HTTP status %d", x.status), err}
-	case errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, io.EOF):
-		return nil, &requestError{unknown, "ended the connection", err}
-	default:
-		return nil, &requestError{unknown, "gave no answer that can be read", err}
+	watched, x := wire.Watch(ctx, method)
+	result, err := x.Outcome(ctx, do(watched))
+	if c.program != nil && hasEnded(err) {
+		c.end(wire.ErrLost) // at once: whoever asks next is to see it
 	}
-}
-
-func (x *exchange) orUnsent(otherwise fate) fate {
-	if !x.sent {
-		return unsent
-	}
-	return otherwise
-}
-
-// reason says why a request has ended before its answer.
-func reason(ctx context.Context) string {
-	switch cause := context.Cause(ctx); {
-	case errors.Is(cause, errLost), errors.Is(cause, errClosed):
-		return "ended the connection"
-	case errors.Is(cause, errTimeout), errors.Is(cause, context.DeadlineExceeded):
-		return "did not answer in time"
-	default:
-		return "was not waited for any longer"
-	}
-}
-
-var errTimeout = errors.New("mcp: the time of the request is over")
-
-// serverText is text of a server's in a sentence of ours.
-func serverText(text string) string { return fmt.Sprintf("%q", line(text, maxMessageBytes)) }
-
-const (
-	maxNameBytes    = 200
-	maxMessageBytes = 1000
-)
-
-// line is a server's text as one short line.
-func line(text string, limit int) string {
-	text = strings.Join(strings.Fields(harmless(text)), " ")
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "…"
-	}
-	return text
-}
-
-// harmless is text without characters that a person does not see, or that a terminal obeys.
-func harmless(text string) string {
-	parts := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\t")
-	for i, part := range parts {
-		parts[i] = domain.ShowUnseen(strings.ToValidUTF8(part, "\uFFFD"))
-	}
-	return strings.Join(parts, "\t")
-}
-
-// wireCode returns the code of a JSON-RPC error; 0: it is none.
-func wireCode(err error) int64 {
-	var coded *jsonrpc.Error
-	if errors.As(err, &coded) {
-		return coded.Code
-	}
-	return 0
+	return result, err
 }
 
 func startTimeout(server Server) time.Duration {
@@ -374,20 +309,34 @@ func startTimeout(server Server) time.Duration {
 
 // plain is an error without a code in words: of those that say nothing of what is inside.
 func plain(err error) string {
-	var name *net.DNSError
+	var (
+		name        *net.DNSError
+		certificate *tls.CertificateVerificationError
+		network     *net.OpError
+		status      statusError
+		coded       *jsonrpc.Error
+	)
 	switch {
+	case errors.As(err, &status) && status.status == http.StatusUnauthorized:
+		return "it wants credentials (HTTP status 401)"
+	case errors.As(err, &status):
+		return fmt.Sprintf("it answered with HTTP status %d", status.status)
+	case errors.As(err, &certificate):
+		return "its certificate is not valid"
 	case errors.As(err, &name):
 		return "the name of its host cannot be resolved"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "its host refuses the connection"
-	case errors.Is(err, errTooLarge):
-		return fmt.Sprintf("it sent more than %d MiB at once", maxAnswerBytes>>20)
-	case errors.Is(err, errTimeout), errors.Is(err, errLate), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, wire.ErrTooLarge):
+		return fmt.Sprintf("it sent more than %d MiB at once", wire.MaxAnswerBytes>>20)
+	case errors.Is(err, wire.ErrTimeout), errors.Is(err, context.DeadlineExceeded):
 		return "it did not answer in time"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrClosedPipe), errors.Is(err, sdk.ErrConnectionClosed), errors.Is(err, errLost):
+	case hasEnded(err):
 		return "it ended the connection"
-	case wireCode(err) != 0:
-		return "it answered with an error"
+	case errors.As(err, &network):
+		return "its host cannot be reached"
+	case errors.As(err, &coded):
+		return "it answered with the error " + wire.Quote(coded.Message)
 	}
 	return "it does not speak the protocol"
 }
@@ -396,9 +345,9 @@ func callTimeout(server Server) time.Duration { return cmp.Or(server.CallTimeout
 
 // isLost reports whether a failed request has shown that its connection is of no use any more.
 func isLost(err error) bool {
-	var failed *requestError
+	var failed *wire.Error
 	if !errors.As(err, &failed) {
 		return false
 	}
-	return failed.fate == unsent || failed.fate == unknown || errors.Is(err, sdk.ErrSessionMissing)
+	return failed.Fate == wire.Unsent || failed.Fate == wire.Unknown || errors.Is(err, sdk.ErrSessionMissing)
 }

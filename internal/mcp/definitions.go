@@ -12,6 +12,7 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/jcs"
+	"signoff/internal/mcp/wire"
 )
 
 // Bounds of the lists of a server.
@@ -62,7 +63,7 @@ type wireTool struct {
 
 // list reads the tools of the server that is connected.
 func (c *connection) list(ctx context.Context) (definitions, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(c.server), errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout(c.server), wire.ErrTimeout)
 	defer cancel()
 	if capabilities := c.session.InitializeResult().Capabilities; capabilities == nil || capabilities.Tools == nil {
 		return definitions{}, nil
@@ -70,13 +71,11 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 	read := definitions{}
 	size := 0
 	err := pages(func(cursor string) (next string, err error) {
-		known := map[string]bool{}
+		var known map[string]bool
 		raw, err := c.send(ctx, "tools/list", func(ctx context.Context) error {
 			result, err := c.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
 			if err == nil {
-				for _, tool := range result.Tools { // without those whose headers the SDK refuses to send
-					known[tool.Name] = true
-				}
+				known = namesOf(result.Tools)
 			}
 			return err
 		})
@@ -89,16 +88,16 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 			TTL        float64           `json:"ttlMs"`
 		}
 		if err := json.Unmarshal(raw, &page); err != nil {
-			return "", &requestError{unread, "sent a list of tools that cannot be read", err}
+			return "", &wire.Error{Fate: wire.Unread, Text: "sent a list of tools that cannot be read", Cause: err}
 		}
 		for _, tool := range page.Tools {
 			if size += len(tool); size > maxDefinitionBytes {
-				return "", &requestError{unread, fmt.Sprintf("defines its tools with more than %d KiB", maxDefinitionBytes>>10), nil}
+				return "", &wire.Error{Fate: wire.Unread, Text: fmt.Sprintf("defines its tools with more than %d KiB", maxDefinitionBytes>>10)}
 			}
 			read.add(c.name, tool, known)
 		}
 		if len(read.tools) > maxTools {
-			return "", &requestError{unread, fmt.Sprintf("has more than %d tools", maxTools), nil}
+			return "", &wire.Error{Fate: wire.Unread, Text: fmt.Sprintf("has more than %d tools", maxTools)}
 		}
 		read.holdFor(time.Duration(min(page.TTL, float64(maxTTL/time.Millisecond))) * time.Millisecond)
 		return page.NextCursor, nil
@@ -107,6 +106,15 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 		return definitions{}, err
 	}
 	return read, nil
+}
+
+// namesOf returns the names of the tools that the SDK has kept: it leaves out those whose headers it refuses to send.
+func namesOf(tools []*sdk.Tool) map[string]bool {
+	names := map[string]bool{}
+	for _, tool := range tools {
+		names[tool.Name] = true
+	}
+	return names
 }
 
 // pages reads a list page by page. A server that never comes to the end is stopped.
@@ -120,7 +128,7 @@ func pages(read func(cursor string) (next string, err error)) error {
 		case next == "":
 			return nil
 		case seen[next] || len(seen) == maxPages:
-			return &requestError{unread, "sent a list that does not end", nil}
+			return &wire.Error{Fate: wire.Unread, Text: "sent a list that does not end"}
 		}
 		seen[next], cursor = true, next
 	}
@@ -136,27 +144,28 @@ func (d *definitions) holdFor(ttl time.Duration) {
 	}
 }
 
-// add takes a tool into the list. A tool that cannot be called is left out: its name is not one, or stands there a second time.
+// add takes a tool into the list. A tool that cannot be called is left out: its name is not one, stands there a second time, or is not known. known is nil
+// where the SDK cannot read the list: one strange tool does not hide the others.
 func (d *definitions) add(server string, raw json.RawMessage, known map[string]bool) {
-	var wire wireTool
-	if json.Unmarshal(raw, &wire) != nil || !known[wire.Name] || wire.Name == "" || len(wire.Name) > maxToolNameBytes || line(wire.Name, maxToolNameBytes) != wire.Name {
+	var sent wireTool
+	if json.Unmarshal(raw, &sent) != nil || known != nil && !known[sent.Name] || sent.Name == "" || len(sent.Name) > maxToolNameBytes || wire.Line(sent.Name, maxToolNameBytes) != sent.Name {
 		return
 	}
-	if _, twice := d.find(wire.Name); twice {
+	if _, twice := d.find(sent.Name); twice {
 		return
 	}
 	var description string
 	var annotations domain.MCPAnnotations
-	_ = json.Unmarshal(wire.Description, &description) // one that is no text is none; it counts for the hash all the same
-	_ = json.Unmarshal(wire.Annotations, &annotations)
-	annotations.Title = line(annotations.Title, maxNameBytes)
-	canonical := wire.canonical()
+	_ = json.Unmarshal(sent.Description, &description) // one that is no text is none; it counts for the hash all the same
+	_ = json.Unmarshal(sent.Annotations, &annotations)
+	annotations.Title = wire.Line(annotations.Title, maxNameBytes)
+	canonical := sent.canonical()
 	digest := sha256.Sum256(canonical)
 	d.tools = append(d.tools, Tool{
-		MCPTool:      domain.MCPTool{Server: server, Tool: wire.Name, Definition: hex.EncodeToString(digest[:]), Annotations: annotations},
-		Description:  harmless(description),
-		InputSchema:  schemaOf(wire.InputSchema, json.RawMessage(`{"type":"object"}`)),
-		OutputSchema: schemaOf(wire.OutputSchema, nil),
+		MCPTool:      domain.MCPTool{Server: server, Tool: sent.Name, Definition: hex.EncodeToString(digest[:]), Annotations: annotations},
+		Description:  wire.Harmless(description),
+		InputSchema:  schemaOf(sent.InputSchema, json.RawMessage(`{"type":"object"}`)),
+		OutputSchema: schemaOf(sent.OutputSchema, nil),
 		Canonical:    canonical,
 	})
 }

@@ -1,16 +1,21 @@
 package mcp
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
 )
@@ -59,7 +64,7 @@ func TestNoLayerSendsACallTwice(t *testing.T) {
 	hangUp := func(w http.ResponseWriter) {
 		connection, _, err := w.(http.Hijacker).Hijack()
 		if err == nil {
-			connection.(*net.TCPConn).SetLinger(0)
+			_ = connection.(*net.TCPConn).SetLinger(0)
 			connection.Close()
 		}
 	}
@@ -230,5 +235,213 @@ func TestTheHeadersOfTheOperator(t *testing.T) {
 	}
 	if seen["elsewhere"] == nil || strings.Contains(fmt.Sprint(seen["elsewhere"]), "s3cret") || seen["elsewhere"].Get("Referer") != "" {
 		t.Errorf("%v", seen["elsewhere"])
+	}
+}
+
+// TestAForgottenSessionIsBegunAgain is a server of an older revision that was restarted. The list shows it before the call is sent.
+func TestAForgottenSessionIsBegunAgain(t *testing.T) {
+	var mu sync.Mutex
+	current := "first"
+	s := &script{revision: revisionLegacy}
+	server := answering(t, s, func(w http.ResponseWriter, r *http.Request, method, _ string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		w.Header().Set("Mcp-Session-Id", current)
+		if got := r.Header.Get("Mcp-Session-Id"); got != "" && got != current {
+			w.Header().Del("Mcp-Session-Id")
+			http.Error(w, "no such session", http.StatusNotFound)
+			return true
+		}
+		return false
+	})
+	session := opened(t, Server{URL: server.URL}, nil)
+	for _, name := range []string{"first", "second"} {
+		mu.Lock()
+		current = name
+		mu.Unlock()
+		if _, err := session.Call(t.Context(), theCall(t)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if s.count("tools/call") != 2 || s.count("initialize") != 2 {
+		t.Errorf("%v", s.received)
+	}
+}
+
+// TestMessagesStayAtTheirOrigin is a server of the SSE transport that names another one for the messages.
+func TestMessagesStayAtTheirOrigin(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a message was sent elsewhere") }))
+	defer other.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, "event: endpoint\ndata: %s/messages\n\n", localhost(other))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	}))
+	defer server.Close()
+	session := opened(t, Server{URL: localhost(server), Transport: TransportSSE, Required: true}, nil)
+	if _, err := session.Tools(t.Context()); domain.CodeOf(err) != domain.CodeMCPServerUnavailable || !strings.Contains(err.Error(), "another origin") {
+		t.Error(err)
+	}
+	session.Close()
+}
+
+// TestARequiredAddress says in words why it cannot be used.
+func TestARequiredAddress(t *testing.T) {
+	closed := httptest.NewServer(http.NotFoundHandler())
+	closed.Close()
+	missing := httptest.NewServer(http.NotFoundHandler())
+	defer missing.Close()
+	locked := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who?", http.StatusUnauthorized) }))
+	defer locked.Close()
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>hello") }))
+	defer page.Close()
+	secure := httptest.NewUnstartedServer(http.NotFoundHandler())
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	secure.StartTLS()
+	defer secure.Close()
+	for address, want := range map[string]string{
+		closed.URL:          "its host refuses the connection",
+		missing.URL:         "it answered with HTTP status 404",
+		locked.URL:          "it wants credentials (HTTP status 401)",
+		page.URL:            "it does not speak the protocol",
+		secure.URL:          "its certificate is not valid",
+		"http://x.invalid/": "the name of its host cannot be resolved",
+	} {
+		session := opened(t, Server{URL: address, Required: true}, nil)
+		if _, err := session.Tools(t.Context()); domain.CodeOf(err) != domain.CodeMCPServerUnavailable || !strings.Contains(domain.FailureOf(err).Message, want) {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+// TestTheEndOfACallReachesAnAddress by the end of its response.
+func TestTheEndOfACallReachesAnAddress(t *testing.T) {
+	for _, revision := range revisions {
+		arrived, ended := make(chan struct{}), make(chan struct{})
+		server := answering(t, &script{revision: revision}, func(_ http.ResponseWriter, r *http.Request, method, _ string) bool {
+			if method != "tools/call" {
+				return false
+			}
+			close(arrived)
+			<-r.Context().Done()
+			close(ended)
+			return true
+		})
+		session := opened(t, Server{URL: server.URL}, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { <-arrived; cancel() }()
+		if _, err := session.Call(ctx, theCall(t)); domain.CodeOf(err) != domain.CodeOutcomeUnknown {
+			t.Error(err)
+		}
+		<-ended
+		session.Close()
+	}
+}
+
+// TestAQuestionInsideACallOverHTTP comes on the stream of the call, or on the one of the session.
+func TestAQuestionInsideACallOverHTTP(t *testing.T) {
+	sse := func(t *testing.T) Server {
+		server := sdkServer(revisionLegacy, addAsking)
+		front := httptest.NewServer(sdk.NewSSEHandler(func(*http.Request) *sdk.Server { return server }, nil))
+		t.Cleanup(front.Close)
+		return Server{URL: front.URL, Transport: TransportSSE}
+	}
+	for name, server := range map[string]func(t *testing.T) Server{
+		"http": func(t *testing.T) Server { return Server{URL: overHTTP(t, revisionLegacy, addAsking)} },
+		"sse":  sse,
+	} {
+		t.Run(name, func(t *testing.T) {
+			session := opened(t, server(t), nil)
+			c := callOf(t, session, "ask", `{}`)
+			c.Ask = func(json.RawMessage) (domain.Answer, error) {
+				return domain.Answer{Status: domain.ApprovalApproved, Content: json.RawMessage(`{"name":"Ada"}`)}, nil
+			}
+			if answer, err := session.Call(t.Context(), c); err != nil || answer.Result.Text != `accept {"name":"Ada"}` {
+				t.Errorf("%+v, %v", answer, err)
+			}
+		})
+	}
+}
+
+// TestAStreamOfMessagesThatEnds is the SSE transport, on which the answer comes back by another way than the call has gone.
+func TestAStreamOfMessagesThatEnds(t *testing.T) {
+	s := &script{revision: revisionLegacy}
+	lines := make(chan string, 10)
+	calls := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "event: endpoint\ndata: /messages\n\n")
+			w.(http.Flusher).Flush()
+			for line := range lines {
+				if line == death {
+					return
+				}
+				fmt.Fprintf(w, "data: %s\n\n", line)
+				w.(http.Flusher).Flush()
+			}
+			return
+		}
+		var message struct {
+			ID     json.RawMessage `json:"id"`
+			Method string          `json:"method"`
+		}
+		_ = json.NewDecoder(r.Body).Decode(&message)
+		w.WriteHeader(http.StatusAccepted)
+		switch result := s.answer(message.Method, nil); {
+		case message.ID == nil:
+		case message.Method == "tools/call":
+			calls++
+			lines <- death
+		case result == failing:
+			lines <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, message.ID)
+		default:
+			lines <- fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, message.ID, result)
+		}
+	}))
+	defer server.Close()
+	session := opened(t, Server{URL: server.URL, Transport: TransportSSE}, nil)
+	if _, err := session.Call(t.Context(), theCall(t)); domain.CodeOf(err) != domain.CodeOutcomeUnknown || calls != 1 {
+		t.Errorf("%v, %d calls", err, calls)
+	}
+	session.Close()
+}
+
+// TestNothingIsLeftOfASession looks for goroutines of the client, once its session is closed.
+func TestNothingIsLeftOfASession(t *testing.T) {
+	left := func() (stacks []string) {
+		all := make([]byte, 4<<20)
+		for stack := range strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n") {
+			if strings.Contains(stack, "modelcontextprotocol/go-sdk") || strings.Contains(stack, "mcp/wire.") {
+				stacks = append(stacks, stack)
+			}
+		}
+		return stacks
+	}
+	for _, revision := range revisions {
+		server := answering(t, &script{revision: revision, answers: map[string]func(json.RawMessage) string{"subscriptions/listen": says(`{}`)}}, func(w http.ResponseWriter, r *http.Request, method, _ string) bool {
+			if r.Method != http.MethodGet && method != "subscriptions/listen" {
+				return false
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+			return true
+		})
+		session := opened(t, Server{URL: server.URL}, nil)
+		if _, err := session.Call(t.Context(), theCall(t)); err != nil {
+			t.Error(err)
+		}
+		if len(left()) == 0 {
+			t.Error("the test looks for the wrong goroutines")
+		}
+		session.Close()
+		for deadline := time.Now().Add(time.Second); len(left()) > 0 && time.Now().Before(deadline); {
+			runtime.Gosched()
+		}
+		if stacks := left(); len(stacks) > 0 {
+			t.Errorf("%s: %s", revision, strings.Join(stacks, "\n\n"))
+		}
 	}
 }

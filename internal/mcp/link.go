@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Back-off of a server that fails again and again.
@@ -75,10 +76,11 @@ func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
 		if err != nil {
 			return nil, definitions{}, err
 		}
-		l.mu.Lock()
-		l.outdated = false // before it is asked: a notification that arrives meanwhile counts
-		l.mu.Unlock()
+		wasOutdated := l.setOutdated(false) // before it is asked: a notification that arrives meanwhile counts
 		listed, err := c.list(ctx)
+		if err != nil && wasOutdated {
+			l.setOutdated(true)
+		}
 		switch {
 		case err == nil:
 			l.session.manager.learn(l.place(), func(k *knowledge) { k.listed, k.definitions, k.failure, k.tried = true, listed, "", true })
@@ -86,14 +88,21 @@ func (l *link) asked(ctx context.Context) (*connection, definitions, error) {
 		case ctx.Err() != nil:
 			return nil, definitions{}, context.Cause(ctx)
 		case isLost(err):
-			c.end(errLost)
+			c.end(wire.ErrLost)
 		}
-		if attempt == 2 || c.isAlive() || errors.Is(err, errTimeout) {
+		if attempt == 2 || c.isAlive() || errors.Is(err, wire.ErrTimeout) {
 			failure := l.session.unavailable(l.name, err)
 			l.fails(failure)
 			return nil, definitions{}, failure
 		}
 	}
+}
+
+func (l *link) setOutdated(outdated bool) (was bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was, l.outdated = l.outdated, outdated
+	return was
 }
 
 // give notes what the session is given.
@@ -129,11 +138,7 @@ func (l *link) age(now time.Time) {
 
 // changed notes that the server has said that its tools are others now.
 func (l *link) changed() {
-	l.mu.Lock()
-	news := !l.outdated
-	l.outdated = true
-	l.mu.Unlock()
-	if news { // a flood of notifications is one change
+	if !l.setOutdated(true) { // a flood of notifications is one change
 		l.session.revision.Add(1)
 	}
 }
@@ -143,7 +148,7 @@ func (l *link) changed() {
 func (l *link) connected(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(l.session.life, func() { cancel(errClosed) })()
+	defer context.AfterFunc(l.session.life, func() { cancel(wire.ErrClosed) })()
 	select {
 	case l.connecting <- struct{}{}:
 		defer func() { <-l.connecting }()
@@ -171,7 +176,7 @@ func (l *link) connected(ctx context.Context) (*connection, error) {
 }
 
 func (l *link) notWaited(ctx context.Context) error {
-	if cause := context.Cause(ctx); !errors.Is(cause, errClosed) {
+	if cause := context.Cause(ctx); !errors.Is(cause, wire.ErrClosed) {
 		return cause
 	}
 	return domain.Errorf(domain.CodeMCPServerUnavailable, "The session with the MCP server %q is closed.", l.name)
@@ -218,9 +223,16 @@ func (l *link) fails(failure *domain.Error) {
 	l.failures++
 	l.failure, l.retry = failure, time.Now().Add(backoff(l.failures))
 	l.mu.Unlock()
-	l.session.manager.learn(l.place(), func(k *knowledge) { k.tried, k.failure, k.failed = true, failure.Message, time.Now() })
+	l.session.manager.learn(l.place(), func(k *knowledge) {
+		k.tried, k.failure, k.failed, k.protocol = true, failure.Message, time.Now(), ""
+	})
 	l.session.manager.config.Logger.Warn("an MCP server cannot be used", "server", l.name, "error", l.session.manager.config.Mask(failure.Error()))
 	l.session.tell(domain.AgentMCPServerUpdated{Server: l.name, Status: domain.MCPServerFailed, Message: failure.Message})
+}
+
+// ended notes how the program has ended in the middle of its work.
+func (l *link) ended(how string) {
+	l.session.manager.learn(l.place(), func(k *knowledge) { k.failure, k.failed = how, time.Now() })
 }
 
 // drop closes what is left of a lost connection.
@@ -256,9 +268,13 @@ func (l *link) dial(ctx context.Context) (*connection, error) {
 	if l.server.URL == "" && config.Programs == nil {
 		return nil, errors.New("mcp: no programs can be started")
 	}
+	known := l.session.manager.recall(l.place()).protocol
+	if l.server.URL != "" || known >= revisionStateless {
+		known = "" // only a program of an older revision may take it amiss to be asked
+	}
 	return dialling{
 		name: l.name, server: l.server, use: l.session.use, programs: config.Programs, headers: headers, credentials: config.Credentials,
-		version: cmp.Or(config.Version, "unknown"), changed: l.changed,
+		version: cmp.Or(config.Version, "unknown"), revision: known, changed: l.changed,
 	}.dial(ctx)
 }
 
@@ -266,7 +282,7 @@ func (l *link) dial(ctx context.Context) (*connection, error) {
 func (l *link) begin(c *connection) {
 	l.mu.Lock()
 	l.connection, l.began, l.lost = c, time.Now(), false
-	again := l.used && c.stdio != nil
+	again := l.used && c.program != nil
 	l.restarted = l.restarted || again
 	l.used = true
 	news := again && !l.outdated
@@ -292,7 +308,7 @@ func (l *link) works() {
 func (l *link) isRunning() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.connection != nil && l.connection.stdio != nil && l.connection.isAlive()
+	return l.connection != nil && l.connection.program != nil && l.connection.isAlive()
 }
 
 func (l *link) usedBefore() {
@@ -315,7 +331,7 @@ func (l *link) close() {
 	c := l.connection
 	l.mu.Unlock()
 	if c != nil {
-		c.end(errClosed)
+		c.end(wire.ErrClosed)
 	}
 	l.connecting <- struct{}{}
 	defer func() { <-l.connecting }()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Credentials signs requests to servers with OAuth. All methods may be called at once from several goroutines.
@@ -20,6 +22,9 @@ type Credentials interface {
 	// Handler returns what signs the requests to the server for the tenant; nil: the server has no OAuth. An error is a [*domain.Error].
 	Handler(tenant domain.TenantID, name string, server Server) (auth.OAuthHandler, error)
 }
+
+// HTTPClient returns the client for everything that the server with a URL names, such as its authorization server; see [wire.NamedClient].
+func HTTPClient(server Server) *http.Client { return wire.NamedClient(server.URL) }
 
 // ManagerConfig is what a [Manager] works with.
 type ManagerConfig struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // theCall is the call of the tool of [oneTool].
@@ -48,6 +49,8 @@ func TestTheEndOfAProgramInEachPhase(t *testing.T) {
 		{"tools/call", `7`, domain.CodeToolFailed, 1, 1},
 		{"tools/call", `{"resultType":"task","taskId":"1"}`, domain.CodeToolFailed, 1, 1},
 		{"tools/call", `{"content":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, domain.CodeToolFailed, 1, 1},
+		{"tools/list", `{"tools":[7,` + strings.TrimPrefix(oneTool, `{"tools":[`), "", 1, 1}, // one strange tool does not hide the others
+		{"tools/list", `{"tools":[{"name":"t","description":"d","inputSchema":{"type":"object"}},{"name":"t","description":"another"}]}`, "", 1, 1},
 	} {
 		t.Run(row.method+" "+fmt.Sprintf("%.30s", row.answer), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,6 +75,17 @@ func TestTheEndOfAProgramInEachPhase(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestAProgramEndsAfterItsStreams has the rest of the program end later than what it says. The SDK waits for it behind a mutex, where the time of a bubble
+// stands still.
+func TestAProgramEndsAfterItsStreams(t *testing.T) {
+	s := &script{revision: revisionLegacy, answers: map[string]func(json.RawMessage) string{"server/discover": says(death)}}
+	programs := &programs{run: s.run, lingers: 20 * time.Millisecond}
+	session := opened(t, stdioServer, programs)
+	if _, err := session.Call(t.Context(), theCall(t)); err != nil || programs.starts() != 2 {
+		t.Errorf("%v after %d starts", err, programs.starts())
 	}
 }
 
@@ -153,7 +167,7 @@ func TestGarbageOnStandardOutput(t *testing.T) {
 				t.Error(err)
 			}
 			session.Close()
-			if taken > 3*maxAnswerBytes {
+			if taken > 3*wire.MaxAnswerBytes {
 				t.Errorf("%d bytes were read", taken)
 			}
 		})
@@ -175,6 +189,31 @@ func TestALargeAnswer(t *testing.T) {
 	}
 	if again := session.Restarted(); len(again) != 1 || again[0] != "s" || session.Restarted() != nil {
 		t.Errorf("restarted: %v", again)
+	}
+}
+
+// TestALargeAnswerToOneOfMany ends the connection, and nobody knows whose answer it was.
+func TestALargeAnswerToOneOfMany(t *testing.T) {
+	s := &script{}
+	waiting := make(chan struct{}, 2)
+	s.answers = map[string]func(json.RawMessage) string{"tools/call": func(json.RawMessage) string {
+		if waiting <- struct{}{}; len(waiting) < 2 {
+			return silence
+		}
+		return `{"content":[{"type":"text","text":"` + strings.Repeat("x", 17<<20) + `"}]}`
+	}}
+	session, _ := played(t, stdioServer, s)
+	results := make(chan error)
+	for range 2 {
+		go func() {
+			_, err := session.Call(t.Context(), theCall(t))
+			results <- err
+		}()
+	}
+	for range 2 {
+		if err := <-results; domain.CodeOf(err) != domain.CodeOutcomeUnknown {
+			t.Error(err)
+		}
 	}
 }
 

@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 	"signoff/internal/schema"
 )
 
@@ -106,18 +109,18 @@ func formOf(raw json.RawMessage) (f form, mode string, err error) {
 		return form{}, "", unusable("the question cannot be read")
 	}
 	if request.Method != methodElicit {
-		return form{}, "", unusable("it sends the request %s, which Signoff does not declare", serverText(request.Method))
+		return form{}, "", unusable("it sends the request %s, which Signoff does not declare", wire.Quote(request.Method))
 	}
 	return request.Params.form()
 }
 
 // form checks a question, and returns it as a person is shown it.
 func (e elicitation) form() (f form, mode string, err error) {
-	f = form{Message: harmless(e.Message), Schema: anyAnswer}
+	f = form{Message: wire.Harmless(e.Message), Schema: anyAnswer}
 	switch {
 	case e.Mode == modeURL || e.Mode == "" && e.URL != "":
 		address, err := url.Parse(e.URL)
-		if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" || address.User != nil || len(e.URL) > maxURLBytes || line(e.URL, maxURLBytes) != e.URL {
+		if err != nil || address.Host == "" || address.Scheme != "https" && address.Scheme != "http" || address.User != nil || len(e.URL) > maxURLBytes || wire.Line(e.URL, maxURLBytes) != e.URL {
 			return form{}, "", unusable("it wants a page opened whose address is no plain http or https address")
 		}
 		f.URL, f.Host = e.URL, domain.Reveal(address.Host)
@@ -131,7 +134,21 @@ func (e elicitation) form() (f form, mode string, err error) {
 		}
 		return f, modeForm, nil
 	}
-	return form{}, "", unusable("its question is of the unknown mode %s", serverText(e.Mode))
+	return form{}, "", unusable("its question is of the unknown mode %s", wire.Quote(e.Mode))
+}
+
+// pageOf returns the page that a server of an older revision wants opened before it does what it is asked. It cannot be answered: the request has ended.
+// https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-elicitation-required-error
+func pageOf(failed *wire.Error) (form, bool) {
+	var coded *jsonrpc.Error
+	var data struct {
+		Elicitations []elicitation `json:"elicitations"`
+	}
+	if !errors.As(failed, &coded) || coded.Code != sdk.CodeURLElicitationRequired || json.Unmarshal(coded.Data, &data) != nil || len(data.Elicitations) == 0 {
+		return form{}, false
+	}
+	page, mode, err := data.Elicitations[0].form()
+	return page, err == nil && mode == modeURL
 }
 
 // joined makes one form of several: an object with a property for each.
@@ -144,7 +161,7 @@ func joined(requests []inputRequest, forms map[string]form) (form, error) {
 	properties, required := map[string]json.RawMessage{}, []string{}
 	for _, request := range requests {
 		one := forms[request.Key]
-		messages = append(messages, line(request.Key, maxNameBytes)+": "+one.Message)
+		messages = append(messages, wire.Line(request.Key, maxNameBytes)+": "+one.Message)
 		properties[request.Key] = one.Schema
 		if request.Mode == modeForm {
 			required = append(required, request.Key)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -299,4 +300,25 @@ func TestAFloodOfQuestions(t *testing.T) {
 		}
 		session.Close()
 	})
+}
+
+// TestAPageThatHasToBeOpenedFirst is an error of the revision 2025-11-25. A person learns of the page before anything opens it.
+func TestAPageThatHasToBeOpenedFirst(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://bank.example/in": "of the host bank.example first, which is https://bank.example/in.",
+		"javascript:alert(1)":     `answered with the error "sign in"`,
+	} {
+		s := &script{revision: revisionLegacy}
+		session := opened(t, stdioServer, &programs{run: func(streams io.ReadWriteCloser) {
+			s.answers = map[string]func(json.RawMessage) string{"tools/call": func(json.RawMessage) string {
+				s.send(`{"jsonrpc":"2.0","id":4,"error":{"code":-32042,"message":"sign in","data":{"elicitations":[{"mode":"url","message":"m","url":"` + address + `"}]}}}`)
+				return silence
+			}}
+			s.run(streams)
+		}})
+		_, err := session.Call(t.Context(), theCall(t))
+		if domain.CodeOf(err) != domain.CodeToolFailed || !strings.Contains(err.Error(), want) {
+			t.Error(err)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Bounds of the lists of resources and prompts.
@@ -49,15 +50,15 @@ func (s *Session) Resources(ctx context.Context, server string) ([]Resource, err
 		_, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 		return err
 	}, "resources", func(raw json.RawMessage) {
-		var wire struct {
+		var sent struct {
 			URI, Name, Title, Description, MIMEType string
 			Size                                    float64
 		}
-		if json.Unmarshal(raw, &wire) != nil || wire.URI == "" || len(wire.URI) > maxURLBytes {
+		if json.Unmarshal(raw, &sent) != nil || sent.URI == "" || len(sent.URI) > maxURLBytes {
 			return
 		}
 		all = append(all, Resource{
-			wire.URI, line(wire.Name, maxNameBytes), line(wire.Title, maxNameBytes), line(wire.Description, maxMessageBytes), line(wire.MIMEType, maxNameBytes), int64(wire.Size),
+			sent.URI, wire.Line(sent.Name, maxNameBytes), wire.Line(sent.Title, maxNameBytes), wire.Line(sent.Description, wire.MaxMessageBytes), wire.Line(sent.MIMEType, maxNameBytes), int64(sent.Size),
 		})
 	})
 	return all, err
@@ -72,15 +73,15 @@ func (s *Session) Read(ctx context.Context, server, uri string) (Result, error) 
 	if err != nil {
 		return Result{}, err
 	}
-	var wire struct {
+	var sent struct {
 		Type     string     `json:"resultType"`
 		Contents []contents `json:"contents"`
 	}
-	if json.Unmarshal(raw, &wire) != nil || wire.Type != "" && wire.Type != resultComplete {
+	if json.Unmarshal(raw, &sent) != nil || sent.Type != "" && sent.Type != resultComplete {
 		return Result{}, domain.Errorf(domain.CodeToolFailed, "The answer of the MCP server %q is not the contents of a resource.", server)
 	}
 	reading := &reading{}
-	for _, one := range wire.Contents {
+	for _, one := range sent.Contents {
 		reading.resource(&one)
 	}
 	return Result{Text: strings.Join(reading.text, "\n"), Files: reading.files}, nil
@@ -93,15 +94,15 @@ func (s *Session) Prompts(ctx context.Context, server string) ([]Prompt, error) 
 		_, err := c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 		return err
 	}, "prompts", func(raw json.RawMessage) {
-		var wire Prompt
-		if json.Unmarshal(raw, &wire) != nil || wire.Name == "" || len(wire.Name) > maxNameBytes {
+		var sent Prompt
+		if json.Unmarshal(raw, &sent) != nil || sent.Name == "" || len(sent.Name) > maxNameBytes {
 			return
 		}
-		wire.Title, wire.Description = line(wire.Title, maxNameBytes), line(wire.Description, maxMessageBytes)
-		for i, argument := range wire.Arguments {
-			wire.Arguments[i].Description = line(argument.Description, maxMessageBytes)
+		sent.Title, sent.Description = wire.Line(sent.Title, maxNameBytes), wire.Line(sent.Description, wire.MaxMessageBytes)
+		for i, argument := range sent.Arguments {
+			sent.Arguments[i].Description = wire.Line(argument.Description, wire.MaxMessageBytes)
 		}
-		all = append(all, wire)
+		all = append(all, sent)
 	})
 	return all, err
 }
@@ -115,24 +116,24 @@ func (s *Session) Prompt(ctx context.Context, server, name string, arguments map
 	if err != nil {
 		return "", err
 	}
-	var wire struct {
+	var sent struct {
 		Type     string `json:"resultType"`
 		Messages []struct {
 			Role    string          `json:"role"`
 			Content json.RawMessage `json:"content"`
 		} `json:"messages"`
 	}
-	if json.Unmarshal(raw, &wire) != nil || wire.Type != "" && wire.Type != resultComplete {
+	if json.Unmarshal(raw, &sent) != nil || sent.Type != "" && sent.Type != resultComplete {
 		return "", domain.Errorf(domain.CodeToolFailed, "The answer of the MCP server %q is not a prompt.", server)
 	}
 	reading := &reading{}
-	for _, message := range wire.Messages {
+	for _, message := range sent.Messages {
 		var part wireContent
 		if json.Unmarshal(message.Content, &part) != nil {
 			return "", domain.Errorf(domain.CodeToolFailed, "A message of the prompt of the MCP server %q cannot be read.", server)
 		}
-		if len(wire.Messages) > 1 {
-			reading.say(line(message.Role, maxNameBytes) + ":")
+		if len(sent.Messages) > 1 {
+			reading.say(wire.Line(message.Role, maxNameBytes) + ":")
 		}
 		reading.part(part)
 	}
@@ -185,9 +186,9 @@ func (s *Session) ask(ctx context.Context, server, method string, send func(cont
 
 // notRead is the error of a request that only reads.
 func (s *Session) notRead(server string, err error) error {
-	var failed *requestError
+	var failed *wire.Error
 	if !errors.As(err, &failed) || domain.CodeOf(err) != domain.CodeInternal {
 		return err
 	}
-	return domain.Errorf(domain.CodeToolFailed, "The MCP server %q %s.", server, s.manager.config.Mask(failed.text)).With(err)
+	return domain.Errorf(domain.CodeToolFailed, "The MCP server %q %s.", server, s.manager.config.Mask(failed.Text)).With(err)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 	"signoff/internal/schema"
 )
 
@@ -46,19 +47,19 @@ type contents struct {
 
 // answer reads the answer to a call.
 func (s *Session) answer(raw json.RawMessage, tool Tool, revision string) (Answer, error) {
-	var wire wireResult
-	if err := json.Unmarshal(raw, &wire); err != nil {
+	var sent wireResult
+	if err := json.Unmarshal(raw, &sent); err != nil {
 		return Answer{}, domain.Errorf(domain.CodeToolFailed, "The MCP server %q has run the call, and its result cannot be read.", tool.Server).With(err)
 	}
-	switch wire.Type {
+	switch sent.Type {
 	case "", resultComplete:
-		return Answer{Result: wire.result(tool)}, nil
+		return Answer{Result: sent.result(tool)}, nil
 	case resultInputRequired:
-		form, again, err := questionOf(wire.Requests, wire.State, revision)
+		form, again, err := questionOf(sent.Requests, sent.State, revision)
 		return Answer{Form: form, Repeat: again}, err
 	}
 	return Answer{}, domain.Errorf(domain.CodeToolFailed, "The MCP server %q answered with a result of the type %s, which Signoff does not declare. The call may go on at the server.",
-		tool.Server, serverText(wire.Type))
+		tool.Server, wire.Quote(sent.Type))
 }
 
 // result turns the parts of a result into text, with the files beside it.
@@ -89,9 +90,9 @@ func (w wireResult) result(tool Tool) Result {
 func indented(document json.RawMessage) string {
 	var text bytes.Buffer
 	if json.Indent(&text, document, "", "  ") != nil {
-		return harmless(string(document))
+		return wire.Harmless(string(document))
 	}
-	return harmless(text.String())
+	return wire.Harmless(text.String())
 }
 
 // misfit says where the structured content does not fit the schema that the server has given for it. A failed call has none.
@@ -112,7 +113,7 @@ func misfit(result Result, output json.RawMessage) string {
 	}
 	note := "[The structured result does not fit the tool's output schema:"
 	for _, detail := range details {
-		note += fmt.Sprintf(" at %q: %s;", harmless(detail.Pointer), harmless(detail.Message))
+		note += fmt.Sprintf(" at %q: %s;", wire.Harmless(detail.Pointer), wire.Harmless(detail.Message))
 	}
 	return strings.TrimSuffix(note, ";") + ".]"
 }
@@ -128,15 +129,15 @@ func (r *reading) say(text string) { r.text = append(r.text, text) }
 func (r *reading) part(part wireContent) {
 	switch part.Type {
 	case "text":
-		r.say(harmless(part.Text))
+		r.say(wire.Harmless(part.Text))
 	case "image", "audio":
 		r.file(part.Type, part.MIMEType, part.Data)
 	case "resource":
 		r.resource(part.Resource)
 	case "resource_link":
-		r.say(link2text(part))
+		r.say(linkText(part))
 	default:
-		r.say(fmt.Sprintf("[a part of the unknown type %s]", serverText(part.Type)))
+		r.say(fmt.Sprintf("[a part of the unknown type %s]", wire.Quote(part.Type)))
 	}
 }
 
@@ -145,7 +146,7 @@ func (r *reading) file(kind, mediaType string, content []byte) {
 		r.say(fmt.Sprintf("[%s: left out, because a result has at most %d files]", kind, maxFiles))
 		return
 	}
-	mediaType = line(mediaType, maxNameBytes)
+	mediaType = wire.Line(mediaType, maxNameBytes)
 	name := fmt.Sprintf("%s-%d", kind, len(r.files)+1)
 	r.files = append(r.files, Blob{Name: name, MediaType: mediaType, Content: content})
 	r.say(fmt.Sprintf("[%s: %s, %d bytes]", name, mediaType, len(content)))
@@ -156,19 +157,19 @@ func (r *reading) resource(resource *contents) {
 		r.say("[a resource without contents]")
 		return
 	}
-	r.say(fmt.Sprintf("[resource %s]", line(resource.URI, maxURLBytes)))
+	r.say(fmt.Sprintf("[resource %s]", wire.Line(resource.URI, maxURLBytes)))
 	if resource.Text != nil {
-		r.say(harmless(*resource.Text))
+		r.say(wire.Harmless(*resource.Text))
 		return
 	}
 	r.file("resource", resource.MIMEType, resource.Blob)
 }
 
-// link2text is a link to a resource in words. It is not followed: the model may ask for it.
-func link2text(part wireContent) string {
-	text := "[link to the resource " + line(part.URI, maxURLBytes)
+// linkText is a link to a resource in words. It is not followed: the model may ask for it.
+func linkText(part wireContent) string {
+	text := "[link to the resource " + wire.Line(part.URI, maxURLBytes)
 	for _, more := range []string{part.Name, part.Title, part.Description} {
-		if more = line(more, maxMessageBytes); more != "" {
+		if more = wire.Line(more, wire.MaxMessageBytes); more != "" {
 			text += "; " + more
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
 // Session is the servers of one execution. Its methods may be called at once from several goroutines.
@@ -99,7 +100,7 @@ func (s *Session) link(server string) (*link, error) {
 			return l, nil
 		}
 	}
-	return nil, domain.Errorf(domain.CodeUnknownMCPServer, "The execution uses no MCP server %s.", serverText(server))
+	return nil, domain.Errorf(domain.CodeUnknownMCPServer, "The execution uses no MCP server %s.", wire.Quote(server))
 }
 
 func (s *Session) tell(update domain.AgentMCPServerUpdated) {
@@ -118,15 +119,15 @@ func (s *Session) unavailable(server string, err error) *domain.Error {
 // why says in words without secrets what has failed. It ends a sentence. The text of an error without a code may hold anything.
 func (s *Session) why(err error) string {
 	var coded *domain.Error
-	var failed *requestError
+	var failed *wire.Error
 	text := "it cannot be reached"
 	switch {
 	case errors.As(err, &coded):
 		text = coded.Message
 	case errors.As(err, &failed):
-		text = "it " + failed.text
+		text = "it " + failed.Text
 	case err != nil:
 		text = plain(err)
 	}
-	return strings.TrimSuffix(line(s.manager.config.Mask(text), maxMessageBytes), ".")
+	return strings.TrimSuffix(wire.Line(s.manager.config.Mask(text), wire.MaxMessageBytes), ".")
 }

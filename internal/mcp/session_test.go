@@ -276,6 +276,10 @@ func TestACrashedProgramIsStartedAgain(t *testing.T) {
 		if domain.CodeOf(err) != domain.CodeOutcomeUnknown || session.Restarted() != nil || session.KeepsRunning() {
 			t.Error(err)
 		}
+		status := session.manager.Status("t")[0]
+		if !strings.HasSuffix(domain.FailureOf(err).Message, "ended the connection: The program of the test has ended.") || status.LastError != "The program of the test has ended" {
+			t.Errorf("%v, status %+v", err, status)
+		}
 		if _, err := session.Call(t.Context(), theCall(t)); domain.CodeOf(err) != domain.CodeOutcomeUnknown || !slices.Equal(session.Restarted(), []string{"s"}) {
 			t.Error(err)
 		}
@@ -294,6 +298,44 @@ func TestACrashedProgramIsStartedAgain(t *testing.T) {
 		if session.KeepsRunning() {
 			t.Error("it runs")
 		}
+	})
+}
+
+// TestManyCallsStartOneProgram has them wait for it together.
+func TestManyCallsStartOneProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: map[string]func(json.RawMessage) string{"server/discover": func(json.RawMessage) string { time.Sleep(time.Second); return failing }}}
+		session, programs := played(t, stdioServer, s)
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				if _, err := session.Call(t.Context(), theCall(t)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		if programs.starts() != 1 || s.count("tools/call") != 20 {
+			t.Errorf("%d starts, %d calls", programs.starts(), s.count("tools/call"))
+		}
+		session.Close()
+	})
+}
+
+// TestAProgramThatIgnoresTheNewGreeting costs its time once.
+func TestAProgramThatIgnoresTheNewGreeting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{answers: map[string]func(json.RawMessage) string{"server/discover": says(silence)}}
+		session, _ := played(t, stdioServer, s)
+		for _, want := range []time.Duration{DefaultStartTimeout / 2, 0} {
+			began := time.Now()
+			again := openedBy(t, session.manager)
+			if _, err := again.Call(t.Context(), theCall(t)); err != nil || time.Since(began) != want {
+				t.Errorf("%v after %s", err, time.Since(began))
+			}
+			again.Close()
+		}
+		session.Close()
 	})
 }
 

@@ -175,12 +175,17 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/acp/wire")(imported)
 		}, false},
+	{"only mcp speaks MCP", notIn("internal/mcp", "test/mcp"), in("github.com/modelcontextprotocol/go-sdk"), true},
+	{"the transports to MCP servers know no configuration", in("internal/mcp/wire"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/egress")(imported)
+		}, false},
 	{"what the configuration starts is known without knowing who starts it",
 		func(file string) bool {
 			return below(file, "internal/launch") || below(file, "internal/mcp") && strings.Count(file, "/") == 2
 		},
 		func(imported string) bool {
-			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress")(imported)
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress", "internal/jcs", "internal/schema", "internal/mcp/wire")(imported)
 		}, false},
 	{"only runbooks/template renders: it gives templates a budget and shares the memory out", notIn("internal/runbooks/template"),
 		ours("internal/runbooks/template/jinja"), true},

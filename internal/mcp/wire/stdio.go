@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 // forbids it, and many do it. https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#stdio
 const maxGarbageBytes = 1 << 20
 
-// stdio speaks to a program over its standard streams. It is a [sdk.Transport], and its one connection.
-type stdio struct {
-	program Program
+// Stdio speaks to a program over its standard streams. It is a [sdk.Transport], and its one connection.
+type Stdio struct {
+	program io.ReadWriteCloser
 	lines   *bufio.Reader
 	garbage int
 	queue   []jsonrpc.Message // the rest of a batch; only Read touches it
@@ -31,34 +31,26 @@ type stdio struct {
 	watched watched
 }
 
-func newStdio(program Program) *stdio {
-	return &stdio{program: program, lines: bufio.NewReaderSize(program, 64<<10), writing: make(chan struct{}, 1)}
+// NewStdio returns the transport to a program: its reads are of the standard output, its writes of the standard input.
+func NewStdio(program io.ReadWriteCloser) *Stdio {
+	return &Stdio{program: program, lines: bufio.NewReaderSize(program, 64<<10), writing: make(chan struct{}, 1)}
 }
 
 // Connect implements [sdk.Transport].
-func (s *stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil }
+func (s *Stdio) Connect(context.Context) (sdk.Connection, error) { return s, nil }
 
 // SessionID implements [sdk.Connection].
-func (s *stdio) SessionID() string { return "" }
+func (s *Stdio) SessionID() string { return "" }
 
 // Close implements [sdk.Connection]. It may be called several times, and then waits for the first.
-func (s *stdio) Close() error {
+func (s *Stdio) Close() error {
 	var err error
 	s.closing.Do(func() { err = s.program.Close() })
 	return err
 }
 
-func (s *stdio) hasExited() bool {
-	select {
-	case <-s.program.Done():
-		return true
-	default:
-		return false
-	}
-}
-
 // Read implements [sdk.Connection]. The end of the program unblocks it.
-func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
+func (s *Stdio) Read(context.Context) (jsonrpc.Message, error) {
 	for len(s.queue) == 0 {
 		line, err := s.line()
 		if err != nil {
@@ -78,14 +70,14 @@ func (s *stdio) Read(context.Context) (jsonrpc.Message, error) {
 	return message, nil
 }
 
-// line reads one line, at most [maxAnswerBytes] of it.
-func (s *stdio) line() ([]byte, error) {
+// line reads one line, at most [MaxAnswerBytes] of it.
+func (s *Stdio) line() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := s.lines.ReadSlice('\n')
-		if len(line)+len(piece) > maxAnswerBytes {
+		if len(line)+len(piece) > MaxAnswerBytes {
 			s.watched.tooLarge()
-			return nil, errTooLarge
+			return nil, ErrTooLarge
 		}
 		line = append(line, piece...)
 		switch {
@@ -130,7 +122,7 @@ var wanted = []string{"notifications/cancelled", "notifications/progress", "noti
 
 // Write implements [sdk.Connection]. A program that does not read blocks it until ctx ends; the line is finished even then, because half of one would
 // spoil the next.
-func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
+func (s *Stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	line, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
 		return fmt.Errorf("mcp: %w", err)
@@ -138,6 +130,10 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	select {
 	case s.writing <- struct{}{}:
 	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if ctx.Err() != nil {
+		<-s.writing
 		return ctx.Err()
 	}
 	x := s.watched.departs(ctx, message)
@@ -162,92 +158,4 @@ func (s *stdio) Write(ctx context.Context, message jsonrpc.Message) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// watched are the exchanges that wait for an answer on a connection that carries everything in two streams.
-type watched struct {
-	mu   sync.Mutex
-	open map[jsonrpc.ID]*exchange
-}
-
-// departs notes a request that is about to be sent. It returns the exchange of the request; nil: nobody watches it.
-func (w *watched) departs(ctx context.Context, message jsonrpc.Message) *exchange {
-	request, is := message.(*jsonrpc.Request)
-	if !is || !request.IsCall() {
-		return nil
-	}
-	x := exchangeFor(ctx, request.Method)
-	if x == nil {
-		return nil
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.open == nil {
-		w.open = map[jsonrpc.ID]*exchange{}
-	}
-	w.open[request.ID] = x
-	context.AfterFunc(ctx, func() { w.forget(request.ID) })
-	return x
-}
-
-func (w *watched) forget(id jsonrpc.ID) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.open, id)
-}
-
-func (w *watched) arrived(message jsonrpc.Message) {
-	response, is := message.(*jsonrpc.Response)
-	if !is {
-		return
-	}
-	w.mu.Lock()
-	x := w.open[response.ID]
-	delete(w.open, response.ID)
-	w.mu.Unlock()
-	if x != nil {
-		x.answered(response)
-	}
-}
-
-// tooLarge notes that the connection ends with an answer that nobody can read. It may be the answer to any of the requests.
-func (w *watched) tooLarge() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, x := range w.open {
-		x.overflows()
-	}
-}
-
-// legacy is the connection of the SSE transport, with the requests shown to their exchanges.
-type legacy struct {
-	sdk.Connection
-	watched watched
-}
-
-// Read implements [sdk.Connection].
-func (l *legacy) Read(ctx context.Context) (jsonrpc.Message, error) {
-	message, err := l.Connection.Read(ctx)
-	if err == nil {
-		l.watched.arrived(message)
-	}
-	return message, err
-}
-
-// Write implements [sdk.Connection].
-func (l *legacy) Write(ctx context.Context, message jsonrpc.Message) error {
-	l.watched.departs(ctx, message)
-	return l.Connection.Write(ctx, message)
-}
-
-// legacyTransport is the HTTP+SSE transport of 2024-11-05.
-type legacyTransport struct{ sdk.SSEClientTransport }
-
-// Connect implements [sdk.Transport].
-func (t *legacyTransport) Connect(ctx context.Context) (sdk.Connection, error) {
-	connection, err := t.SSEClientTransport.Connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &legacy{Connection: connection}, nil
 }

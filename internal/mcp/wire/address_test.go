@@ -1,6 +1,7 @@
-package mcp
+package wire
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -33,7 +34,7 @@ func TestWhereAServerMayLead(t *testing.T) {
 		{"https://tools.example/mcp", "https://other.invalid/", false}, // a name that may be public
 		{"http://*/mcp", "http://127.0.0.1:1/", true},
 	} {
-		_, err := HTTPClient(Server{URL: row.configured}).Get(row.named)
+		_, err := NamedClient(row.configured).Get(row.named)
 		if err == nil || (domain.CodeOf(err) == domain.CodeDestinationBlocked) != row.blocked {
 			t.Errorf("%s → %s: %v", row.configured, row.named, err)
 		}
@@ -77,8 +78,8 @@ func TestRedirects(t *testing.T) {
 		http.Redirect(w, r, target, http.StatusTemporaryRedirect)
 	}))
 	defer server.Close()
-	here := localhost(server)
-	client := HTTPClient(Server{URL: here})
+	here := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
+	client := NamedClient(here)
 	for to, want := range map[string]string{
 		here + "/end":                 "",
 		"http://127.0.0.1:1/":         "not connected to",
@@ -110,17 +111,17 @@ func TestRedirects(t *testing.T) {
 func TestADowngradeIsNotFollowed(t *testing.T) {
 	from, _ := http.NewRequest(http.MethodGet, "https://tools.example/", nil)
 	to, _ := http.NewRequest(http.MethodGet, "http://tools.example/", nil)
-	if err := reachOf(Server{URL: "https://tools.example/"}).redirect(to, []*http.Request{from}); domain.CodeOf(err) != domain.CodeDestinationBlocked {
+	if err := reachOf("https://tools.example/").redirect(to, []*http.Request{from}); domain.CodeOf(err) != domain.CodeDestinationBlocked {
 		t.Error(err)
 	}
 	post, _ := http.NewRequest(http.MethodPost, "https://tools.example/", nil)
 	lost, _ := http.NewRequest(http.MethodGet, "https://tools.example/2", nil)
-	if err := reachOf(Server{URL: "https://tools.example/"}).redirect(lost, []*http.Request{post}); domain.CodeOf(err) != domain.CodeDestinationBlocked {
+	if err := reachOf("https://tools.example/").redirect(lost, []*http.Request{post}); domain.CodeOf(err) != domain.CodeDestinationBlocked {
 		t.Error(err)
 	}
 	session, _ := http.NewRequest(http.MethodPost, "https://other.example/", nil)
 	session.Header.Set("Mcp-Session-Id", "x")
-	if err := reachOf(Server{URL: "https://tools.example/"}).redirect(session, []*http.Request{post}); err != nil || session.Header.Get("Mcp-Session-Id") != "" {
+	if err := reachOf("https://tools.example/").redirect(session, []*http.Request{post}); err != nil || session.Header.Get("Mcp-Session-Id") != "" {
 		t.Errorf("%v, %v", err, session.Header)
 	}
 }
@@ -135,7 +136,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	response, err := HTTPClient(Server{URL: server.URL}).Get(server.URL)
+	response, err := NamedClient(server.URL).Get(server.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +148,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 		more, err = response.Body.Read(piece)
 		n += more
 	}
-	if n != maxDocumentBytes || err != errTooLarge {
+	if n != maxDocumentBytes || !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 }

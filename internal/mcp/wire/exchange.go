@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"bytes"
@@ -10,12 +10,12 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// maxAnswerBytes bounds what is read of the answer to one request, with the notifications on its way.
-const maxAnswerBytes = 16 << 20
+// MaxAnswerBytes bounds what is read of the answer to one request, with the notifications on its way.
+const MaxAnswerBytes = 16 << 20
 
-// exchange watches one request on the wire. The SDK says neither whether a failed request may have reached the server, nor what the answer was
+// Exchange watches one request on the wire. The SDK says neither whether a failed request may have reached the server, nor what the answer was
 // before it decoded it: numbers beyond float64, the order of a schema's properties and unknown types of results are lost then.
-type exchange struct {
+type Exchange struct {
 	method string
 
 	mu       sync.Mutex
@@ -37,16 +37,16 @@ type answer struct {
 
 type exchangeKey struct{}
 
-// watch returns a context for one request with the method. All that the SDK sends under it passes the exchange.
-func watch(ctx context.Context, method string) (context.Context, *exchange) {
-	x := &exchange{method: method, left: maxAnswerBytes}
+// Watch returns a context for one request with the method. All that the SDK sends under it passes the exchange.
+func Watch(ctx context.Context, method string) (context.Context, *Exchange) {
+	x := &Exchange{method: method, left: MaxAnswerBytes}
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
 // exchangeFor returns the exchange that the request with this method belongs to. The SDK sends the notification that a request is cancelled
 // under the context of that request, too.
-func exchangeFor(ctx context.Context, method string) *exchange {
-	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+func exchangeFor(ctx context.Context, method string) *Exchange {
+	x, _ := ctx.Value(exchangeKey{}).(*Exchange)
 	if x == nil || x.method != method {
 		return nil
 	}
@@ -54,32 +54,32 @@ func exchangeFor(ctx context.Context, method string) *exchange {
 }
 
 // departs notes an HTTP request that is about to be sent. After a 401, the SDK signs in and sends the request again: the server has refused the first one.
-func (x *exchange) departs(id string) {
+func (x *Exchange) departs(id string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.id, x.status = id, 0
 }
 
-func (x *exchange) mark(sent bool) {
+func (x *Exchange) mark(sent bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.sent = sent
 }
 
-func (x *exchange) overflows() {
+func (x *Exchange) overflows() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.tooLarge = true
 }
 
-func (x *exchange) answered(response *jsonrpc.Response) {
+func (x *Exchange) answered(response *jsonrpc.Response) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.answer = answerOf(response)
 }
 
 // begins notes the beginning of an HTTP answer to the request itself.
-func (x *exchange) begins(status int, isStream bool) {
+func (x *Exchange) begins(status int, isStream bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.status, x.isStream = status, isStream
@@ -87,14 +87,14 @@ func (x *exchange) begins(status int, isStream bool) {
 }
 
 // goesOn notes that a stream that was cut goes on in another answer. The status of that one says nothing about the request.
-func (x *exchange) goesOn() {
+func (x *Exchange) goesOn() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.body.WriteString("\n\n")
 }
 
 // take keeps a piece of an HTTP answer, and reports false when it is too much.
-func (x *exchange) take(piece []byte) bool {
+func (x *Exchange) take(piece []byte) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.left -= len(piece); x.left < 0 {
@@ -106,8 +106,8 @@ func (x *exchange) take(piece []byte) bool {
 	return true
 }
 
-// finish reads the answer out of what has arrived. It is called when the SDK has returned.
-func (x *exchange) finish() {
+// finish reads the answer out of what has arrived.
+func (x *Exchange) finish() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.answer == nil && !x.tooLarge && x.body.Len() > 0 {
@@ -117,7 +117,7 @@ func (x *exchange) finish() {
 	x.left = 0
 }
 
-func (x *exchange) find(body []byte) *answer {
+func (x *Exchange) find(body []byte) *answer {
 	if !x.isStream {
 		return x.match(body)
 	}
@@ -136,7 +136,7 @@ func (x *exchange) find(body []byte) *answer {
 }
 
 // match returns the answer in a message, if the message answers the request.
-func (x *exchange) match(message []byte) *answer {
+func (x *Exchange) match(message []byte) *answer {
 	var envelope struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`

@@ -1,4 +1,4 @@
-package mcp
+package wire
 
 import (
 	"context"
@@ -25,11 +25,11 @@ const (
 	idleTimeout      = 30 * time.Second
 )
 
-// HTTPClient returns the client for everything that the server with a URL names: its metadata, its authorization server and that one's endpoints.
-// A server is not trusted with where that is: an address is public, or it is the host of the configured URL. It has no cookies and no proxy. A redirect
+// NamedClient returns the client for everything that the server at an address names: its metadata, its authorization server and that one's endpoints.
+// A server is not trusted with where that is: an address is public, or it is the host of the server's own. The client has no cookies and no proxy. A redirect
 // is followed without credentials, and never with a body, because a body of OAuth holds some.
-func HTTPClient(server Server) *http.Client {
-	reach := reachOf(server)
+func NamedClient(address string) *http.Client {
+	reach := reachOf(address)
 	transport := reach.transport()
 	transport.ResponseHeaderTimeout = headerTimeout
 	return &http.Client{
@@ -52,8 +52,8 @@ type reach struct {
 	private bool
 }
 
-func reachOf(server Server) reach {
-	address, err := url.Parse(server.URL)
+func reachOf(configured string) reach {
+	address, err := url.Parse(configured)
 	if err != nil || address.Hostname() == "" || strings.Contains(address.Hostname(), "*") { // the catalog has refused it
 		return reach{}
 	}
@@ -128,7 +128,7 @@ func (r reach) redirect(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-var errTooLarge = errors.New("mcp: the answer is too large")
+var ErrTooLarge = errors.New("wire: the answer is too large")
 
 // bounded cuts the bodies of answers.
 type bounded struct {
@@ -151,7 +151,7 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(into []byte) (int, error) {
 	if b.left <= 0 {
-		return 0, errTooLarge
+		return 0, ErrTooLarge
 	}
 	n, err := b.ReadCloser.Read(into[:min(int64(len(into)), b.left)])
 	b.left -= int64(n)
