@@ -19,7 +19,10 @@ import (
 func (f configFile) openMCPServers() (*mcp.Catalog, error) {
 	servers := map[string]mcp.Server{}
 	for name, entry := range f.MCPServers {
-		servers[name] = mcp.Server(entry)
+		servers[name] = mcp.Server{
+			Command: entry.Command, Args: entry.Args, Env: entry.Env, SetEnv: entry.SetEnv,
+			URL: entry.URL, Transport: entry.Transport, HeadersEnv: entry.HeadersEnv,
+		}
 	}
 	catalog, err := mcp.NewCatalog(servers, os.LookupEnv)
 	if err != nil {

@@ -25,6 +25,9 @@ type judging struct {
 
 func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now time.Time) *judging {
 	call.Action.Paths = withTargets(p.directory, call.Action.Paths)
+	if call.MCP != nil {
+		call.Action.Server = call.MCP.Server
+	}
 	j := &judging{Policy: p, ctx: ctx, call: call, hash: hash, now: now, needs: []domain.Class{call.Class}}
 	if line := call.Action.Command; line != "" {
 		j.script = shell.Parse(ctx, line)
@@ -43,7 +46,7 @@ func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now
 	if len(call.Action.Hosts) > 0 {
 		j.need(domain.ClassNetwork)
 	}
-	if call.Action.Server != "" {
+	if j.call.Action.Server != "" {
 		j.need(domain.ClassMCP)
 	}
 	if p.Environment != nil && hash != "" {

@@ -17,6 +17,9 @@ import (
 // Server is a tool server that agents may be given. It is either a program, spoken to over its standard streams, or
 // an address.
 type Server struct {
+	TrustHints bool // its readOnlyHint counts as the truth
+	PinOff     bool // an operator's rule covers a changed definition, too
+
 	Command string
 	Args    []string
 	Env     []string // names, passed on from the server; each must be set

@@ -60,7 +60,7 @@ func (o *openCalls) request(change *changeSet, p domain.ToolCallRequested) {
 	p.Turn = o.turnNumber()
 	change.emit(p)
 	o.open[p.ToolCallID] = &call{
-		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary},
+		ToolCall: domain.ToolCall{ID: p.ToolCallID, Tool: p.Tool, Class: p.Class, Arguments: p.Arguments, Summary: p.Summary, MCP: p.MCP},
 		of:       o.progress,
 		came:     audit.Provenance{DecidedBy: string(approvals.ByServer), Channel: audit.BySession}, // until it is judged
 	}
@@ -93,7 +93,7 @@ func (o *openCalls) announce(change *changeSet, asked domain.ToolCall) *call {
 	}
 	o.request(change, domain.ToolCallRequested{
 		ToolCallID: asked.ID, MessageID: o.progress.Turn.Round, Tool: asked.Tool, Class: asked.Class,
-		Arguments: asked.Arguments, Summary: asked.Summary,
+		Arguments: asked.Arguments, Summary: asked.Summary, MCP: asked.MCP,
 	})
 	return o.open[asked.ID]
 }

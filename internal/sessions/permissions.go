@@ -60,7 +60,7 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 		return
 	}
 	if a.ours() {
-		c.Version, c.Action = a.Call.Version, a.Call.Action
+		c.Version, c.Action, c.MCP = a.Call.Version, a.Call.Action, a.Call.MCP
 	} else { // an external agent often says only now what the call does, and a person has to see that
 		c.ToolCall = a.Call
 	}
@@ -75,7 +75,7 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	row, decided := pm.decided[c.ID]
 	delete(pm.decided, c.ID)
 	switch {
-	case c.approval != nil && pm.changedFor(c, *c.approval): // the person has seen another environment than the one that the call would run in
+	case c.approval != nil && (pm.changedFor(c, *c.approval) || otherDefinition(c, *c.approval)): // the person has seen another call than would run
 		change.retract(*c.approval)
 		c.approval = nil
 		pm.judge(change, c)
@@ -83,6 +83,9 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 		change.advanced = true
 		pm.rules.behind = true // a rule that is newer than the question may answer it
 	case decided:
+		if err := pm.rules.readPin(c); err != nil { // without it, the decision counts for nothing
+			pm.control.postpone(err)
+		}
 		pm.settle(change, c, row)
 	default:
 		pm.judge(change, c)
@@ -95,6 +98,7 @@ func (pm *permissions) mask(a *ask) (changed bool) {
 	arguments := pm.engine.masker.JSON(a.Call.Arguments)
 	changed = !bytes.Equal(arguments, a.Call.Arguments)
 	a.Call.Arguments, a.Call.Summary = arguments, pm.engine.masker.MaskString(a.Call.Summary)
+	a.Call.MCP = maskedTool(a.Call.MCP, pm.engine.masker)
 	a.Options, a.Form = pm.engine.masker.JSON(a.Options), pm.engine.masker.JSON(a.Form)
 	return changed
 }
