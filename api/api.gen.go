@@ -1331,11 +1331,8 @@ type McpChange struct {
 	Field string `json:"field"`
 }
 
-// McpReview The tool of an MCP server as a person sees it before deciding.
+// McpReview The tool of an MCP server, as `McpTool`, with what a person sees of it before deciding.
 type McpReview = domain.MCPReview
-
-// McpTool The tool of an MCP server that a call is for.
-type McpTool = domain.MCPTool
 
 // Memory defines model for Memory.
 type Memory struct {
