@@ -66,9 +66,9 @@ func argumentSteps(key string) []string {
 	return way
 }
 
-// document are the arguments of the call; nil where they have no canonical form.
-func (j *judging) document() any {
-	canonical, err := canonicalJSON(j.call.Arguments) // so that 1.0 and 1 are the same, and no name stands there twice
+// documentOf reads the arguments of a call; nil where they have no canonical form.
+func documentOf(arguments json.RawMessage) any {
+	canonical, err := canonicalJSON(arguments) // so that 1.0 and 1 are the same, and no name stands there twice
 	if err != nil {
 		return nil
 	}

@@ -140,7 +140,7 @@ func (j *judging) refuse() (Judgement, string) {
 	if j.broken {
 		return refusal(ByBrokenPolicy, "The policy of this execution cannot be read, so nothing runs."), ""
 	}
-	if j.agent == internalAgent && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
+	if j.agent == internalAgent && j.call.MCP == nil && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
 		return refusal(ByTools, "The tool %s is not among the tools of this execution.", j.call.Tool), ""
 	}
 	for _, secret := range j.call.Action.Secrets {

@@ -115,6 +115,7 @@ func TestPins(t *testing.T) {
 		"which a remembered rule never does":         {tool: changed, pin: pinOf(read, before), trust: domain.MCPTrust{PinOff: true}, rules: []domain.PermissionRule{allowed(server, now)}, want: domain.Ask, by: approvals.ByCapability},
 		"a rule of the request, written after a pin": {tool: read, pin: pinOf(read, before), request: ruled(byTool), want: domain.Allow, by: approvals.ByRule},
 		"a rule of the request, written before it":   {tool: read, pin: pinOf(read, now.Add(time.Second)), request: ruled(byTool), want: domain.Ask, by: approvals.ByCapability},
+		"the list of tools is about our own":         {tool: read, request: func(r *domain.Request) { onlyRead(r); r.Capabilities.MCP = domain.Allow }, want: domain.Allow, by: approvals.ByCapability},
 		"a hint decides nothing":                     {tool: &readsOnly, want: domain.Ask, by: approvals.ByCapability},
 		"unless the operator trusts it":              {tool: &readsOnly, trust: domain.MCPTrust{Hints: true}, want: domain.Allow, by: approvals.ByCapability},
 		"who denies reading":                         {tool: &readsOnly, trust: domain.MCPTrust{Hints: true}, request: noRead, want: domain.Deny, by: approvals.ByCapability},

@@ -173,6 +173,32 @@ func resumed(at *atomic.Value, ran *atomic.Int32) sessionstest.Script {
 	}
 }
 
+// TestAYesToAChangeWakesWhatIsParked: an execution without a driver is driven again, because an older rule covers its call now.
+func TestAYesToAChangeWakesWhatIsParked(t *testing.T) {
+	s := storetest.SQLite(t)
+	first := newWorld(t, s, calls("a"))
+	id := first.start()
+	first.decide(first.approvals(id, 1)[0], remember(domain.RememberGlobal, "tool"))
+	first.ended(id)
+	first.drain()
+
+	var at atomic.Value
+	var ran atomic.Int32
+	at.Store("b")
+	w := newWorld(t, s, resumed(&at, &ran), parks)
+	one, two := w.start(), w.start()
+	asked := w.approvals(one, 1)[0]
+	w.approvals(two, 1)
+	w.parked(one)
+	w.parked(two)
+	w.decide(asked)
+	w.ended(one)
+	w.ended(two)
+	if got := allowedBy(t, w.events(two)); !slices.Equal(got, []string{"c1 rule"}) || ran.Load() != 2 {
+		t.Errorf("%v, %d runs", got, ran.Load())
+	}
+}
+
 // TestTheDefinitionChangesWhileAPersonDecides: the process that asked is gone, and the next one has another server.
 func TestTheDefinitionChangesWhileAPersonDecides(t *testing.T) {
 	for name, decided := range map[string]bool{"before the next driver": true, "after it": false} {
