@@ -48,6 +48,7 @@ const (
 	DecidedByDecision     DecidedBy = "decision"
 	DecidedByEnvironment  DecidedBy = "environment"
 	DecidedByExpiry       DecidedBy = "expiry"
+	DecidedByPin          DecidedBy = "pin"
 	DecidedByRule         DecidedBy = "rule"
 	DecidedBySafeModeOff  DecidedBy = "safeModeOff"
 	DecidedByServer       DecidedBy = "server"
@@ -257,11 +258,11 @@ type Approval struct {
 	// Example: {"command":"df -h"}
 	Arguments json.RawMessage `json:"arguments"`
 
-	// ArgumentsHash SHA-256 over the canonical JSON (RFC 8785) of tool and version, arguments, working directory and the names
-	// of environment variables. Send it back to approve what you saw.
+	// ArgumentsHash SHA-256 over the canonical JSON (RFC 8785) of tool and version, arguments, working directory, the names
+	// of environment variables, and for the tool of an MCP server its definition. Send it back to approve what you saw.
 	ArgumentsHash string `json:"argumentsHash"`
 
-	// AskedBy The part of the policy that asks: `capability`, `bashPolicy`, `catastrophic`, `rule`; `server` if it stopped while the call ran.
+	// AskedBy The part of the policy that asks: `capability`, `bashPolicy`, `catastrophic`, `rule`, `pin`; `server` if it stopped while the call ran.
 	AskedBy *string `json:"askedBy"`
 
 	// Decision Null while pending, and where no person decided.
@@ -285,6 +286,9 @@ type Approval struct {
 	// `unknownOutcome` asks for the outcome of a call that was running when its server stopped: `reason` says since when,
 	// and what each `resolution` does.
 	Kind ApprovalKind `json:"kind"`
+
+	// Mcp The tool of an MCP server that the call is for. Null for every other call, and for those of external agents.
+	Mcp *McpReview `json:"mcp"`
 
 	// Options Of an `agentPermission`, the agent's options; null otherwise.
 	Options *json.RawMessage `json:"options"`
@@ -846,6 +850,7 @@ type DecideByLink struct {
 type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
+// `pin`: the definition of an MCP tool is not the one that a person has approved.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 // it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
@@ -930,15 +935,23 @@ type EvaluatePolicy struct {
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
+	// Definition The hash of the definition of that tool, as in an approval. Without it, the definition that somebody has approved counts.
+	Definition *string `json:"definition,omitempty"`
+
 	// Environment In which the call would run. This takes no scope of its own, because nothing runs.
 	Environment *ChosenEnvironment `json:"environment,omitempty"`
 
 	// ExecutionId Whose settings count; then none of the following may be there.
-	ExecutionId *string          `json:"executionId,omitempty"`
-	Policy      *ExecutionPolicy `json:"policy,omitempty"`
-	SafeMode    *bool            `json:"safeMode,omitempty"`
-	Secrets     *[]string        `json:"secrets,omitempty"`
-	Tool        string           `json:"tool"`
+	ExecutionId *string `json:"executionId,omitempty"`
+
+	// McpServer The MCP server whose tool it is, by its name in `signoff.yaml`.
+	McpServer *string          `json:"mcpServer,omitempty"`
+	Policy    *ExecutionPolicy `json:"policy,omitempty"`
+	SafeMode  *bool            `json:"safeMode,omitempty"`
+	Secrets   *[]string        `json:"secrets,omitempty"`
+
+	// Tool With `mcpServer`, as the server calls it.
+	Tool string `json:"tool"`
 
 	// Tools Which tools the internal agent has, and which commands they may run.
 	Tools            *ToolSettings `json:"tools,omitempty"`
@@ -1316,6 +1329,23 @@ type Matcher = domain.Matcher
 // McpAnnotations What the server claims of the effects of its tool. Nobody has checked it, and a server may lie.
 type McpAnnotations = domain.MCPAnnotations
 
+// McpChange One difference between two definitions. Characters that nobody would see are written as their number, such as ⟨U+200B⟩.
+type McpChange struct {
+	// After Null: it is not there any more.
+	After *string `json:"after"`
+
+	// Before A text as it is, any other value as JSON. Null: it was not there.
+	Before *string `json:"before"`
+
+	// Field A JSON pointer into the definition.
+	//
+	// Example: /inputSchema/properties/path/description
+	Field string `json:"field"`
+}
+
+// McpReview The tool of an MCP server, as `McpTool`, with what a person sees of it before deciding.
+type McpReview = domain.MCPReview
+
 // McpServer defines model for McpServer.
 type McpServer struct {
 	// Connections Executions of your tenant that are connected to it on this replica.
@@ -1586,6 +1616,7 @@ type PolicyDecision struct {
 	Class string `json:"class"`
 
 	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
+	// `pin`: the definition of an MCP tool is not the one that a person has approved.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 	// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`

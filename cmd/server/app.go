@@ -115,7 +115,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		LeaseTTL: time.Duration(config.LeaseSeconds) * time.Second, Limits: config.limits(), Trust: a.sandbox.Trust,
 		Config: sessions.Config{
 			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
-			Environments: environments, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
+			Environments: environments, Servers: servers, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
 			Agents: map[domain.SourceType]sessions.OpenAgent{
 				domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 			},
@@ -132,6 +132,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	decisions := approvals.NewService(a.store, a.log, a.models)
 	decisions.IsolateCommands(func(e domain.Environment) approvals.Isolation { return sessions.IsolationIn(a.sandbox, e) })
 	decisions.UseEnvironments(environments)
+	decisions.TrustServers(servers)
 	if a.sandbox.Name() == sessions.NoSandbox {
 		decisions.RefuseCommands()
 	}

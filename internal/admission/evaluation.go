@@ -12,12 +12,16 @@ func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) 
 	given := permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}
 	evaluation := approvals.Evaluation{
 		Tenant: by.Tenant, Execution: domain.ExecutionID(api.Or(body.ExecutionId, "")), Tool: body.Tool, Arguments: body.Arguments,
+		MCPServer: api.Or(body.McpServer, ""), Definition: api.Or(body.Definition, ""),
 	}
 	if err := a.RefuseSecrets("/arguments", body.Arguments); err != nil {
 		return evaluation, err
 	}
 	var wrong fieldErrors
 	wrong.permissions(given)
+	if evaluation.Definition != "" && evaluation.MCPServer == "" {
+		wrong.add("/definition", "belongs to the tool of an MCP server: name it in mcpServer")
+	}
 	if evaluation.Execution != "" { // whose settings count
 		wrong.refuse("must not come together with executionId", sentFields{
 			{"/capabilities", body.Capabilities != nil}, {"/tools", body.Tools != nil}, {"/policy", body.Policy != nil},

@@ -9,7 +9,7 @@ import (
 )
 
 // first finds the first rule with this effect that covers the call.
-func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool) *domain.PermissionRule {
+func (j *judging) first(effect domain.Verdict, covers func(domain.PermissionRule) bool) *domain.PermissionRule {
 	rules := j.all()
 	for i := range rules {
 		if j.ctx.Err() != nil {
@@ -18,7 +18,7 @@ func (j *judging) first(effect domain.Verdict, covers func(domain.Matcher) bool)
 		if effect == domain.Allow && rules[i].Scope == "" && j.does(domain.ClassHost) {
 			continue // a request does not allow what it asks for on the host
 		}
-		if rules[i].Effect == effect && rules[i].Active(j.now) && covers(rules[i].Matcher) {
+		if rules[i].Effect == effect && rules[i].Active(j.now) && covers(rules[i]) {
 			return &rules[i]
 		}
 	}
@@ -37,6 +37,7 @@ func (j *judging) allows(m domain.Matcher) bool {
 		m.ArgumentsHash == "" && j.does(domain.ClassHost), // on the host, one call says nothing about the next
 		m.Class != "" && !j.allowsClass(m),
 		m.Path != "" && !every(action.Paths, func(path string) bool { return inGlob(m.Path, path) == certain }),
+		!j.argumentsAllowed(m.Arguments),
 		m.Host != "" && !every(action.Hosts, func(host string) bool { return egress.Covers([]string{m.Host}, host) }),
 		m.Command != "" && !every(j.script.Commands, func(c shell.Command) bool { return begins(m.Command, c.Words) }):
 		return false
@@ -63,13 +64,22 @@ func (j *judging) allowsHere(m domain.Matcher) bool {
 // isMeant compares the single-valued fields.
 func (j *judging) isMeant(m domain.Matcher) bool {
 	for _, field := range []struct{ wanted, is string }{
-		{m.Agent, j.agent}, {m.ArgumentsHash, j.hashFor(m)}, {m.Tool, j.call.Tool}, {m.Server, j.call.Action.Server},
+		{m.Agent, j.agent}, {m.ArgumentsHash, j.hashFor(m)}, {m.Tool, toolFor(m, j.call)}, {m.Server, j.call.Action.Server},
 	} {
 		if field.wanted != "" && field.wanted != field.is {
 			return false
 		}
 	}
 	return true
+}
+
+// toolFor is the name of the call's tool that a rule would use. The name that a model knows an MCP tool by may be shortened, and another one in another
+// execution; a rule that names the server can name the tool as the server does.
+func toolFor(m domain.Matcher, call domain.ToolCall) string {
+	if call.MCP != nil && m.Server != "" && m.Tool == call.MCP.Tool {
+		return call.MCP.Tool
+	}
+	return call.Tool
 }
 
 // hashFor is the hash of the call that a rule would name.

@@ -21,7 +21,15 @@ func New(
 		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
 		Kind: question.Kind, Call: question.Call, Options: question.Options, Question: question.Form, WorkingDirectory: execution.Request.WorkingDirectory,
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
-		AskedBy: string(judgement.By), Reason: judgement.Reason,
+		AskedBy: string(judgement.By), Reason: judgement.Reason, MCP: judgement.MCP,
+	}
+	if tool := question.Call.MCP; tool != nil {
+		if approval.MCP == nil { // no question whether the call may run
+			approval.MCP = &domain.MCPReview{MCPTool: *tool}
+		}
+		bounded := *tool
+		bounded.Canonical = kept(tool.Canonical)
+		approval.Call.MCP = &bounded
 	}
 	if judgement.Notice != "" {
 		approval.Reason = judgement.Notice + "\n" + judgement.Reason
@@ -42,7 +50,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
-		Isolation: approval.Isolation, Environment: approval.Environment, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
+		Isolation: approval.Isolation, Environment: approval.Environment, MCP: approval.MCP, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
 	}
 }
 

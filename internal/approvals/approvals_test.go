@@ -154,6 +154,11 @@ type rows struct {
 	rules    []domain.PermissionRule
 	waiting  []domain.Approval
 	records  []domain.AuditRecord
+	pin      *domain.MCPPin
+}
+
+func (r *rows) MCPPin(context.Context, domain.TenantID, string, string) (*domain.MCPPin, error) {
+	return r.pin, nil
 }
 
 func (r *rows) Approval(context.Context, domain.TenantID, domain.ApprovalID) (domain.Approval, error) {
@@ -311,7 +316,7 @@ func leaves(t *testing.T, change store.Change, got domain.Approval, answer appro
 		want.ArgumentsHash, want.Command = "", "ls *"
 	}
 	effect := map[domain.Verb]domain.Verdict{domain.Approve: domain.Allow, domain.DenyCall: domain.Deny}[answer.Verb]
-	if rule.Matcher != want || rule.Effect != effect || rule.Scope != answer.Remember || rule.ID != got.Decision.RuleID || rule.By != alice {
+	if !rule.Matcher.Equal(want) || rule.Effect != effect || rule.Scope != answer.Remember || rule.ID != got.Decision.RuleID || rule.By != alice {
 		t.Errorf("the rule is %+v, want %+v", rule, want)
 	}
 }

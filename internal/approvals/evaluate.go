@@ -3,9 +3,11 @@ package approvals
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
+	"signoff/internal/approvals/definition"
 	"signoff/internal/domain"
 )
 
@@ -16,6 +18,9 @@ type Evaluation struct {
 	Request   domain.Request     // with a source, its settings hold
 	Tool      string
 	Arguments json.RawMessage
+
+	MCPServer  string // whose tool it is, as the server calls it; empty: the tool is one of ours, or of the client
+	Definition string // hash of its definition; empty: the one that is pinned
 }
 
 // NoSandbox is the reason for refusing a command on a server that cannot confine it.
@@ -31,6 +36,9 @@ type Environments interface {
 // UseEnvironments sets the catalog of this server. It is called before the first evaluation and the first decision.
 func (s *Service) UseEnvironments(catalog Environments) { s.environments = catalog }
 
+// TrustServers sets how far MCP servers are trusted. It is called before the first evaluation and the first decision.
+func (s *Service) TrustServers(servers Servers) { s.servers = servers }
+
 // RefuseCommands says that this server cannot confine commands and refuses them. It is called before the first evaluation.
 func (s *Service) RefuseCommands() { s.refusesCommands = true }
 
@@ -40,25 +48,21 @@ func (s *Service) IsolateCommands(in func(domain.Environment) Isolation) { s.iso
 // Evaluate judges a call as its session would, by the same code and with the links of the workspace as they are now. It runs
 // nothing, writes nothing and asks nobody.
 func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain.ToolCall, error) {
-	request := e.Request
+	request, written := e.Request, now()
 	if e.Execution != "" && request.Source.Type == "" {
 		execution, err := s.store.Execution(ctx, e.Tenant, e.Execution)
 		if err != nil {
 			return Judgement{}, domain.ToolCall{}, err
 		}
-		request = execution.Request
+		request, written = execution.Request, execution.Created
 	}
 	environment, unavailable := s.environment(request)
 	if unavailable != nil && e.Execution == "" {
 		return Judgement{}, domain.ToolCall{}, unavailable
 	}
-	call, err := s.tools.Describe(request, e.Tool, e.Arguments)
+	call, pin, err := s.describe(ctx, e, request)
 	if err != nil {
-		pointer := "/arguments"
-		if domain.CodeOf(err) == domain.CodeUnknownTool {
-			pointer = "/tool"
-		}
-		return Judgement{}, call, domain.Invalid(pointer, "%s", domain.FailureOf(err).Message).With(err)
+		return Judgement{}, call, err
 	}
 	policy, err := NewPolicy(request)
 	if err != nil && e.Execution == "" {
@@ -67,6 +71,8 @@ func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain
 	if policy.Rules, err = s.store.Rules(ctx, e.Tenant, e.Execution); err != nil {
 		return Judgement{}, call, err
 	}
+	policy = policy.WrittenAt(written)
+	policy.Servers, policy.Pin = s.servers, pin
 	if environment != nil {
 		policy.Environment = environment
 	}
@@ -89,6 +95,38 @@ func (s *Service) Evaluate(ctx context.Context, e Evaluation) (Judgement, domain
 		policy.Isolation = s.isolationIn(e)
 	}
 	return policy.Judge(ctx, call, hash, time.Now()), call, nil
+}
+
+// describe returns the call that is evaluated, and the pin of an MCP tool.
+func (s *Service) describe(ctx context.Context, e Evaluation, request domain.Request) (domain.ToolCall, *domain.MCPPin, error) {
+	if e.MCPServer == "" {
+		call, err := s.tools.Describe(request, e.Tool, e.Arguments)
+		switch {
+		case domain.CodeOf(err) == domain.CodeUnknownTool:
+			return call, nil, domain.Invalid("/tool", "%s", domain.FailureOf(err).Message).With(err)
+		case err != nil:
+			return call, nil, domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
+		}
+		return call, nil, nil
+	}
+	call := domain.ToolCall{
+		Tool: e.Tool, Class: domain.ClassMCP, Arguments: e.Arguments, Action: domain.Action{Server: e.MCPServer},
+		Summary: fmt.Sprintf("Call the tool %s of the MCP server %s.", e.Tool, e.MCPServer),
+	}
+	if request.Source.Type == domain.SourceACP { // such an agent does not say how the server defines the tool
+		return call, nil, nil
+	}
+	pin, err := s.store.MCPPin(ctx, e.Tenant, e.MCPServer, e.Tool)
+	if err != nil {
+		return call, nil, err
+	}
+	call.MCP = &domain.MCPTool{Server: e.MCPServer, Tool: e.Tool, Definition: e.Definition}
+	if pin != nil && (e.Definition == "" || e.Definition == pin.Hash) {
+		call.MCP.Definition, call.MCP.Canonical = pin.Hash, pin.Definition
+		call.MCP.Annotations = definition.Annotations(pin.Definition)
+	}
+	call.Tool = "mcp__" + e.MCPServer + "__" + e.Tool // as the model knows it, where that is not too long
+	return call, pin, nil
 }
 
 // cannotRun is the judgement of what this server refuses whatever the policy says.

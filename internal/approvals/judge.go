@@ -25,6 +25,7 @@ type Judgement struct {
 	Trace   []Step                  // the findings of all steps up to the deciding one
 	Options []domain.RememberOption // the rules that a decision about the call may remember
 	Notice  string                  // what a person reads first: that the call works on the host; empty for all others
+	MCP     *domain.MCPReview       // what a person sees of the tool of an MCP server; nil: the call is for none
 }
 
 // Step is one line of a [Judgement]'s trace.
@@ -67,7 +68,7 @@ func (p Policy) Judge(ctx context.Context, call domain.ToolCall, hash string, no
 // undecided is the judgement of a call that could not be judged.
 func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 	asked := asking(ByServer, "%s", why)
-	asked.Options = []domain.RememberOption{p.exactly(call, hash)}
+	asked.Options, asked.MCP = []domain.RememberOption{p.exactly(call, hash)}, (&judging{Policy: p, call: call}).review()
 	asked.Step, asked.Trace = 8, []Step{{Number: 8, Name: "otherwise ask", Applied: true, Detail: why}}
 	if j := (&judging{Policy: p, call: call}); p.Environment != nil && !p.Environment.Isolated() {
 		asked.Notice = j.notice() // also where it may not be needed: nobody has looked
@@ -79,7 +80,8 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //
 //  1. refuse: the tool of the internal agent is off, a capability says deny, or the bash policy blocks;
 //  2. a catastrophic command always asks, whatever was remembered;
-//  3. a permission rule says deny, or ask; one that may be about the call asks;
+//  3. a permission rule says deny, or ask; one that may be about the call asks; the definition of an MCP tool that has changed since a person
+//     approved it asks;
 //  4. a permission rule, one of the bash policy, or a pattern of the environment, allows;
 //  5. safe mode is off: run, but nothing on the host;
 //  6. the bash policy denies and wants a person, or cannot judge the line: ask;
@@ -100,7 +102,7 @@ func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, no
 		trace = append(trace, Step{Number: number + 1, Name: step.name, Applied: applied, Detail: detail})
 		if applied {
 			judgement.Step, judgement.Trace = number+1, trace
-			judgement.Options = judged.options(call)
+			judgement.Options, judgement.MCP = judged.options(call), judged.review()
 			if judged.does(domain.ClassHost) {
 				judgement.Notice = judged.notice()
 			}
@@ -126,7 +128,7 @@ var steps = []struct {
 }{
 	{"refuse what is off, denied or blocked", (*judging).refuse},
 	{"always ask about the catastrophic", (*judging).catastrophic},
-	{"permission rules that deny or ask", (*judging).restricted},
+	{"permission rules that deny or ask, and changed definitions", (*judging).restricted},
 	{"rules that allow", (*judging).permitted},
 	{"safe mode off", (*judging).trusted},
 	{"bash policy asks", (*judging).doubtful},
@@ -138,7 +140,7 @@ func (j *judging) refuse() (Judgement, string) {
 	if j.broken {
 		return refusal(ByBrokenPolicy, "The policy of this execution cannot be read, so nothing runs."), ""
 	}
-	if j.agent == internalAgent && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
+	if j.agent == internalAgent && j.call.MCP == nil && j.enabled != nil && !slices.Contains(j.enabled, j.call.Tool) {
 		return refusal(ByTools, "The tool %s is not among the tools of this execution.", j.call.Tool), ""
 	}
 	for _, secret := range j.call.Action.Secrets {
@@ -147,7 +149,7 @@ func (j *judging) refuse() (Judgement, string) {
 		}
 	}
 	for _, class := range j.needs {
-		if granted := j.capabilities.Of(class); granted != domain.Allow && granted != domain.Ask {
+		if granted := j.granted(class); granted != domain.Allow && granted != domain.Ask {
 			return refusal(ByCapability, "This execution may not use tools that %s.", verbs[class]), ""
 		}
 	}
@@ -211,7 +213,8 @@ func (j *judging) restricted() (Judgement, string) {
 	for _, covered := range []fit{certain, perhaps} {
 		for _, effect := range []domain.Verdict{domain.Deny, domain.Ask} {
 			var unkept error
-			rule := j.first(effect, func(m domain.Matcher) bool {
+			rule := j.first(effect, func(rule domain.PermissionRule) bool {
+				m := rule.Matcher
 				if unkept = nil; covered == perhaps && effect == domain.Deny {
 					unkept = j.unkept(m)
 				}
@@ -232,6 +235,9 @@ func (j *judging) restricted() (Judgement, string) {
 			return judgement.decidedBy(rule), ""
 		}
 	}
+	if asked, changed := j.changed(); changed {
+		return asked, ""
+	}
 	return Judgement{}, "no permission rule denies it or asks about it"
 }
 
@@ -241,12 +247,16 @@ func (j Judgement) decidedBy(rule *domain.PermissionRule) Judgement {
 }
 
 func (j *judging) permitted() (Judgement, string) {
-	if rule := j.first(domain.Allow, j.allows); rule != nil {
+	covers := func(rule domain.PermissionRule) bool { return j.allows(rule.Matcher) && j.coversDefinition(rule) }
+	if rule := j.first(domain.Allow, covers); rule != nil {
 		allowed := Judgement{Verdict: domain.Allow, By: ByRule, Reason: "A permission rule allows this: " + Describe(rule.Matcher) + "."}
 		return allowed.decidedBy(rule), ""
 	}
 	if j.does(domain.ClassHost) {
 		return j.listed()
+	}
+	if why := j.uncovered(); why != "" {
+		return Judgement{}, why
 	}
 	finding, allowed := j.finding(domain.Allow)
 	if !allowed {
@@ -295,15 +305,39 @@ func (j *judging) doubtful() (Judgement, string) {
 
 func (j *judging) capable() (Judgement, string) {
 	for _, class := range j.needs {
-		if class == domain.ClassOther || j.capabilities.Of(class) != domain.Allow {
+		if class == domain.ClassOther || j.granted(class) != domain.Allow {
 			return Judgement{}, fmt.Sprintf("the capability %s says ask", class)
 		}
 	}
 	return Judgement{Verdict: domain.Allow, By: ByCapability, Reason: "The capabilities allow it: " + classes(j.needs) + "."}, ""
 }
 
+// granted is what the capabilities say of a class. A tool of an MCP server that only reads, as the operator believes the server, runs where reading
+// does; where either is denied, it is.
+func (j *judging) granted(class domain.Class) domain.Verdict {
+	verdict := j.capabilities.Of(class)
+	if class != domain.ClassMCP || !j.readsOnly() {
+		return verdict
+	}
+	switch reading := j.capabilities.Of(domain.ClassRead); {
+	case verdict == domain.Deny || reading == domain.Deny:
+		return domain.Deny
+	case verdict == domain.Allow || reading == domain.Allow:
+		return domain.Allow
+	default:
+		return domain.Ask
+	}
+}
+
 func (j *judging) otherwise() (Judgement, string) {
-	return asking(ByCapability, "The capabilities ask about it: %s.", classes(j.needs)), ""
+	asked := asking(ByCapability, "The capabilities ask about it: %s.", classes(j.needs))
+	if j.standing() == domain.MCPToolNew {
+		asked.Reason += " Nobody has approved " + j.tool() + " before."
+	}
+	if why := j.uncovered(); why != "" {
+		asked.Reason += " " + why
+	}
+	return asked, ""
 }
 
 // attended is step 9.
@@ -314,7 +348,7 @@ func (j *judging) attended(judgement Judgement) Judgement {
 	trace := append(judgement.Trace, Step{Number: 9, Name: "nobody can be asked", Applied: true, Detail: "the execution is unattended"})
 	refused := refusal(ByUnattended, "A person would have to be asked, and the execution is unattended. %s", judgement.Reason)
 	refused.Step, refused.RuleID, refused.Decider, refused.Rule, refused.Trace = 9, judgement.RuleID, judgement.Decider, judgement.Rule, trace
-	refused.Options, refused.Notice = judgement.Options, judgement.Notice
+	refused.Options, refused.Notice, refused.MCP = judgement.Options, judgement.Notice, judgement.MCP
 	return refused
 }
 

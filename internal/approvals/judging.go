@@ -3,6 +3,7 @@ package approvals
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"signoff/internal/approvals/shell"
@@ -21,11 +22,17 @@ type judging struct {
 	script  shell.Script   // where it runs a command line
 	writes  []string       // files that the line writes, with the targets of their links
 	verdict shell.Verdict
+
+	document func() any // the arguments; nil where they have no canonical form. It reads them once, for all rules
 }
 
 func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now time.Time) *judging {
 	call.Action.Paths = withTargets(p.directory, call.Action.Paths)
+	if call.MCP != nil {
+		call.Action.Server = call.MCP.Server
+	}
 	j := &judging{Policy: p, ctx: ctx, call: call, hash: hash, now: now, needs: []domain.Class{call.Class}}
+	j.document = sync.OnceValue(func() any { return documentOf(call.Arguments) })
 	if line := call.Action.Command; line != "" {
 		j.script = shell.Parse(ctx, line)
 		j.verdict = p.bash.Judge(ctx, j.script, line)
@@ -43,7 +50,7 @@ func (p Policy) look(ctx context.Context, call domain.ToolCall, hash string, now
 	if len(call.Action.Hosts) > 0 {
 		j.need(domain.ClassNetwork)
 	}
-	if call.Action.Server != "" {
+	if j.call.Action.Server != "" {
 		j.need(domain.ClassMCP)
 	}
 	if p.Environment != nil && hash != "" {

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,14 +27,14 @@ func CheckMatcher(m domain.Matcher) error {
 	case m.Host != "" && (!egress.Pattern(m.Host) || m.Host != strings.ToLower(m.Host)):
 		return domain.Invalid("/matcher/host", "The host is a name in small letters, *.name for all below it, an address, or *; without a scheme and without a port.")
 	default:
-		return nil
+		return checkArguments(m)
 	}
 }
 
 // coversAll reports whether a matcher names nothing of a call. One that names an agent alone would cover all of its calls.
 func coversAll(m domain.Matcher) bool {
 	m.Agent, m.Environment, m.EnvironmentDigest = "", "", ""
-	return m == domain.Matcher{}
+	return m.Empty()
 }
 
 // plainCommand reports whether a pattern means what it looks like: a star elsewhere, or a quote, would match only itself.
@@ -68,6 +69,11 @@ func Describe(m domain.Matcher) string {
 		what += " whose commands all begin with “" + words + "”"
 	} else if m.Command != "" {
 		what += " that runs “" + m.Command + "” and nothing else"
+	}
+	joint := " whose argument "
+	for _, name := range slices.Sorted(maps.Keys(m.Arguments)) {
+		what += joint + name + " matches “" + m.Arguments[name] + "”"
+		joint = ", and "
 	}
 	return what
 }

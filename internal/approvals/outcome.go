@@ -78,9 +78,9 @@ func Repeated(judgement Judgement, request domain.Decision) Judgement {
 		reason += ": " + request.Reason
 	}
 	if judgement.Verdict == domain.Ask {
-		return Judgement{Verdict: domain.Ask, By: judgement.By, RuleID: judgement.RuleID, Reason: sentence(reason) + " " + judgement.Reason, Options: judgement.Options, Notice: judgement.Notice}
+		return Judgement{Verdict: domain.Ask, By: judgement.By, RuleID: judgement.RuleID, Reason: sentence(reason) + " " + judgement.Reason, Options: judgement.Options, Notice: judgement.Notice, MCP: judgement.MCP}
 	}
-	return Judgement{Verdict: domain.Ask, By: ByServer, Reason: sentence(reason), Options: judgement.Options, Notice: judgement.Notice}
+	return Judgement{Verdict: domain.Ask, By: ByServer, Reason: sentence(reason), Options: judgement.Options, Notice: judgement.Notice, MCP: judgement.MCP}
 }
 
 func sentence(text string) string {

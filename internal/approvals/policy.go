@@ -2,6 +2,8 @@ package approvals
 
 import (
 	"fmt"
+	"slices"
+	"time"
 
 	"signoff/internal/approvals/shell"
 	"signoff/internal/domain"
@@ -16,6 +18,7 @@ const (
 	ByBashPolicy   Source = "bashPolicy"   // the rules for command lines, or that a line cannot be judged by any
 	ByCatastrophe  Source = "catastrophic" // commands that always ask
 	ByRule         Source = "rule"         // a permission rule: a remembered decision, or an operator's word
+	ByPin          Source = "pin"          // the definition of an MCP tool is not the one that a person has approved
 	ByEnvironment  Source = "environment"  // a pattern of the operator for commands on the host
 	BySafeMode     Source = "safeModeOff"  // the request's full trust
 	ByUnattended   Source = "unattended"   // the execution is unattended
@@ -34,6 +37,10 @@ type Policy struct {
 	// Environment is what the call would see of the machine, by the operator's present definition. It is nil for an execution that is older than
 	// environments, and for a call that an external agent runs outside of any. [NewPolicy] knows only the name, and that may stand for anything.
 	Environment *domain.Environment
+
+	// Servers says how far MCP servers are trusted; nil: not at all. Pin is that of the tool of the call that is judged; nil: nobody has approved it.
+	Servers Servers
+	Pin     *domain.MCPPin
 
 	agent        string                  // whose calls they are, as matchers name it
 	directory    string                  // that relative names are meant in
@@ -76,6 +83,26 @@ func NewPolicy(request domain.Request) (Policy, error) {
 	bash, err := shell.Compile(*request.Tools.BashPolicy)
 	policy.bash, policy.broken = bash, err != nil
 	return policy, err
+}
+
+// WrittenAt returns the policy with the time at which the rules of its request were written: they cover the MCP tools that were pinned by then.
+func (p Policy) WrittenAt(at time.Time) Policy {
+	p.written = slices.Clone(p.written)
+	for i := range p.written {
+		p.written[i].Created = at
+	}
+	return p
+}
+
+// Outside is the policy for calls of an external agent that runs in no environment. Rules of the request hold for them, too. Of the
+// remembered rules, those that allow hold only if they name no environment.
+func (p Policy) Outside() Policy {
+	p.Environment = nil
+	p.written = slices.Clone(p.written)
+	for i := range p.written {
+		p.written[i].Matcher.Environment, p.written[i].Matcher.EnvironmentDigest = "", ""
+	}
+	return p
 }
 
 // internalAgent is the name of our own loop over a model in matchers.

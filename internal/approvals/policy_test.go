@@ -296,7 +296,7 @@ func TestRememberOptions(t *testing.T) {
 				}
 				option.Matcher.Class, option.Matcher.Agent = "", ""
 				if i == 0 {
-					if want := (domain.Matcher{Tool: test.call.Tool, ArgumentsHash: hashed}); option.PreviewID != approvals.PreviewExact || option.Matcher != want {
+					if want := (domain.Matcher{Tool: test.call.Tool, ArgumentsHash: hashed}); option.PreviewID != approvals.PreviewExact || !option.Matcher.Equal(want) {
 						t.Errorf("the narrowest is %+v", option)
 					}
 					continue

@@ -15,10 +15,14 @@ const PreviewExact = "exact"
 
 // exactly is the narrowest rule that a decision about a call may leave behind.
 func (p Policy) exactly(call domain.ToolCall, hash string) domain.RememberOption {
-	return domain.RememberOption{
+	option := domain.RememberOption{
 		PreviewID: PreviewExact, Matcher: p.here(domain.Matcher{Tool: call.Tool, ArgumentsHash: hash, Class: call.Class, Agent: p.agent}),
 		Description: "This will also allow the same call with the same arguments in the same folder.",
 	}
+	if call.MCP != nil {
+		option.Description = "This will also allow the same call with the same arguments in the same folder, as long as the MCP server defines the tool as it does now."
+	}
+	return option
 }
 
 // here is a matcher for the environment of the call, by its present definition.
@@ -38,25 +42,29 @@ func (j *judging) options(call domain.ToolCall) []domain.RememberOption {
 	options := []domain.RememberOption{j.exactly(call, j.hash)}
 	judged := *j
 	judged.hash, judged.older = "", "" // an option must cover the call, with the targets of its links, by what it says
-	offer := func(id string, m domain.Matcher) {
+	offer := func(id string, m domain.Matcher, limits ...string) {
 		m.Class, m.Agent = call.Class, j.agent
 		m = j.here(m)
 		if judged.allows(m) {
 			options = append(options, domain.RememberOption{
-				PreviewID: id, Matcher: m, Description: "This will also allow " + Describe(m) + ".",
+				PreviewID: id, Matcher: m, Description: strings.Join(append([]string{"This will also allow " + Describe(m) + "."}, limits...), " "),
 			})
 		}
 	}
 	if pattern := repeatable(judged.script, call.Action); pattern != "" {
 		offer("command", domain.Matcher{Tool: call.Tool, Command: pattern})
 	}
-	offerPaths(call, j.directory, offer)
+	offerPaths(call, j.directory, func(id string, m domain.Matcher) { offer(id, m) })
 	if hosts := call.Action.Hosts; len(hosts) == 1 && call.Class == domain.ClassNetwork {
 		offer("host", domain.Matcher{Tool: call.Tool, Host: strings.ToLower(hosts[0])})
 	}
-	if server := call.Action.Server; server != "" {
+	switch server := call.Action.Server; {
+	case call.MCP != nil:
+		offer("tool", domain.Matcher{Tool: call.MCP.Tool, Server: call.MCP.Server}, "If the server changes the definition of the tool, you are asked again.")
+		offer("mcpServer", domain.Matcher{Server: call.MCP.Server}, "That is every tool that somebody has approved by now, and this one. Other tools, and those whose definition changes, go on asking.")
+	case server != "":
 		offer("tool", domain.Matcher{Tool: call.Tool, Server: server})
-		offer("mcpServer", domain.Matcher{Server: server})
+		offer("mcpServer", domain.Matcher{Server: server}, "The agent does not say how the server defines its tools, so this includes tools that appear later or change.")
 	}
 	if slices.Contains(wide, call.Class) {
 		offer("tool", domain.Matcher{Tool: call.Tool})

@@ -13,10 +13,15 @@ import (
 // restricts returns how far a denying or asking rule with this matcher covers the call. A part of the call that is covered is enough, but
 // every field that is set must hold.
 func (j *judging) restricts(m domain.Matcher) fit {
-	if coversAll(m) || !j.isMeant(m) || !j.restrictsHere(m) || m.Class != "" && !slices.Contains(j.needs, m.Class) {
+	if coversAll(m) || !j.isMeant(m) || !j.restrictsHere(m) || m.Class != "" && !j.takes(m.Class) {
 		return apart
 	}
-	return min(j.onPath(m.Path), j.toHost(m.Host), j.byCommand(m.Command))
+	return min(j.onPath(m.Path), j.toHost(m.Host), j.byCommand(m.Command), j.argumentsRestricted(m.Arguments))
+}
+
+// takes reports whether a rule that restricts a class is about the call. A tool that only reads, as the operator believes its server, is read as well.
+func (j *judging) takes(class domain.Class) bool {
+	return j.does(class) || class == domain.ClassRead && j.readsOnly()
 }
 
 // restrictsHere reports whether a denying or asking rule holds in the environment of the call. One that names none holds in all, and one that

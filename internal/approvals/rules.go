@@ -51,7 +51,7 @@ func (s *Service) replayRule(ctx context.Context, again domain.PermissionRule) (
 	}
 	again.Matcher.EnvironmentDigest = first.Matcher.EnvironmentDigest // no client sets it
 	if first.Scope != again.Scope || first.Execution != again.Execution || first.Effect != again.Effect ||
-		first.Matcher != again.Matcher || !sameTime(first.Expires, again.Expires) {
+		!first.Matcher.Equal(again.Matcher) || !sameTime(first.Expires, again.Expires) {
 		return again, false, domain.Errorf(domain.CodeIdempotencyMismatch, "This Idempotency-Key was used before with another body.")
 	}
 	return first, true, nil
@@ -89,16 +89,29 @@ func (s *Service) notifySessions(ctx context.Context, rule domain.PermissionRule
 	if rule.Effect == domain.Ask {
 		return
 	}
-	filter := store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}, Execution: rule.Execution}
+	s.notifyWaiting(ctx, rule.Tenant, rule.Execution, func(approval domain.Approval) bool { return concerns(rule, approval) })
+}
+
+// notifyPinned notifies the sessions that wait for an answer about a tool which somebody has just approved: an older rule may cover it again.
+func (s *Service) notifyPinned(ctx context.Context, pin domain.MCPPin) {
+	s.notifyWaiting(ctx, pin.Tenant, "", func(approval domain.Approval) bool {
+		tool := approval.Call.MCP
+		return approval.Kind.AnswerableByRule() && tool != nil && tool.Server == pin.Server && tool.Tool == pin.Tool
+	})
+}
+
+// notifyWaiting notifies the sessions with a pending approval that something concerns. An empty execution is all of the tenant.
+func (s *Service) notifyWaiting(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID, concerned func(domain.Approval) bool) {
+	filter := store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}, Execution: execution}
 	notified := map[domain.ExecutionID]bool{}
 	for {
-		page, err := s.store.Approvals(ctx, rule.Tenant, filter)
+		page, err := s.store.Approvals(ctx, tenant, filter)
 		if err != nil {
-			slog.WarnContext(ctx, "pending approvals were not judged by a new rule", "rule", rule.ID, "error", err)
+			slog.WarnContext(ctx, "pending approvals were not judged again", "tenant", tenant, "error", err)
 			return
 		}
 		for _, approval := range page.Items {
-			if concerns(rule, approval) && !notified[approval.Execution] {
+			if concerned(approval) && !notified[approval.Execution] {
 				notified[approval.Execution] = true
 				s.notifySession(ctx, approval.Execution)
 			}
@@ -120,6 +133,6 @@ func (s *Service) notifySession(ctx context.Context, execution domain.ExecutionI
 func concerns(rule domain.PermissionRule, approval domain.Approval) bool {
 	m := rule.Matcher
 	return approval.Kind.AnswerableByRule() &&
-		(m.Tool == "" || m.Tool == approval.Call.Tool) &&
+		(m.Tool == "" || m.Tool == toolFor(m, approval.Call)) &&
 		(m.ArgumentsHash == "" || m.ArgumentsHash == approval.ArgumentsHash)
 }

@@ -11,6 +11,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 	"signoff/internal/jcs"
+	"signoff/internal/schema"
 	"signoff/internal/store"
 )
 
@@ -21,6 +22,7 @@ type Store interface {
 	Execution(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (domain.Execution, error)
 	Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error)
 	PermissionRule(ctx context.Context, tenant domain.TenantID, id string) (domain.PermissionRule, error)
+	MCPPin(ctx context.Context, tenant domain.TenantID, server, tool string) (*domain.MCPPin, error)
 	CreateRule(ctx context.Context, rule domain.PermissionRule, record domain.AuditRecord) error
 	RevokeRule(ctx context.Context, tenant domain.TenantID, id string, by domain.Actor, record domain.AuditRecord) (domain.PermissionRule, error)
 }
@@ -43,6 +45,7 @@ type Service struct {
 	tools Tools
 
 	environments    Environments // nil: there are none
+	servers         Servers      // MCP servers; nil: none is trusted
 	refusesCommands bool
 	isolationIn     func(domain.Environment) Isolation // of commands; nil if nothing isolates them
 }
@@ -83,7 +86,8 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 		decision.RuleID = rule.ID
 	}
 	failpoint.Hit(failpoint.BeforeDecisionRequest)
-	_, err = s.log.Commit(ctx, decided(approval, decision, rule, answer.Channel))
+	pin := pinned(approval, decision, made(rule))
+	_, err = s.log.Commit(ctx, decided(approval, decision, rule, pin, answer.Channel))
 	failpoint.Hit(failpoint.AfterDecisionRequest)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
@@ -91,7 +95,18 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	if err == nil && rule != nil && rule.Scope == domain.RememberGlobal {
 		s.notifySessions(ctx, *rule)
 	}
+	if err == nil && pin != nil && approval.MCP != nil && approval.MCP.Standing != domain.MCPToolKnown {
+		s.notifyPinned(ctx, *pin)
+	}
 	return s.afterwards(ctx, approval, answer)
+}
+
+// made is the time of a decision: that of its rule, so that the rule covers the tool that the decision pins.
+func made(rule *domain.PermissionRule) time.Time {
+	if rule != nil {
+		return rule.Created
+	}
+	return now()
 }
 
 // changed returns why an approved call could not run as it was shown: this release has another version of its tool, or none. If
@@ -110,6 +125,9 @@ func (s *Service) changed(ctx context.Context, approval domain.Approval, answer 
 	}
 	if why := s.environmentChanged(execution.Request, approval); why != nil {
 		return why, nil
+	}
+	if approval.Call.MCP != nil { // only the session knows how the server defines the tool now
+		return nil, nil
 	}
 	now, err := s.tools.Describe(execution.Request, approval.Call.Tool, approval.Call.Arguments)
 	switch {
@@ -274,9 +292,9 @@ func (s *Service) edited(ctx context.Context, approval domain.Approval, argument
 	if execution.Request.Source.Type == domain.SourceACP {
 		return "", domain.Invalid("/arguments", "What an external agent asks for runs as it stands or not at all; deny it and say why.")
 	}
-	call, err := s.tools.Describe(execution.Request, approval.Call.Tool, arguments)
+	call, err := s.describeEdited(execution.Request, approval, arguments)
 	if err != nil {
-		return "", domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
+		return "", err
 	}
 	call.ID, call.Version = approval.Call.ID, approval.Call.Version
 	hash, err := Hash(call, approval.WorkingDirectory, approval.Environment.Stamp())
@@ -288,7 +306,7 @@ func (s *Service) edited(ctx context.Context, approval domain.Approval, argument
 		return "", err
 	}
 	policy, _ := NewPolicy(execution.Request) // a policy that cannot be read refuses everything
-	policy.Rules = rules
+	policy.Rules, policy.Servers = rules, s.servers
 	if environment, _ := s.environment(execution.Request); environment != nil { // an error refuses the call, whoever allows it
 		policy.Environment = environment
 	}
@@ -297,6 +315,33 @@ func (s *Service) edited(ctx context.Context, approval domain.Approval, argument
 		return "", domain.Errorf(domain.CodePolicyDenied, "The policy refuses the edited call. %s", judgement.Reason)
 	}
 	return hash, nil
+}
+
+// describeEdited returns a call with the arguments that the decider wrote. Those of an MCP tool must fit the schema that the decider has seen.
+func (s *Service) describeEdited(request domain.Request, approval domain.Approval, arguments json.RawMessage) (domain.ToolCall, error) {
+	if approval.Call.MCP == nil {
+		call, err := s.tools.Describe(request, approval.Call.Tool, arguments)
+		if err != nil {
+			return call, domain.Invalid("/arguments", "%s", domain.FailureOf(err).Message).With(err)
+		}
+		return call, nil
+	}
+	call := approval.Call
+	call.Arguments, call.Action = arguments, domain.Action{Server: approval.Call.MCP.Server}
+	var tool struct {
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(call.MCP.Canonical, &tool) != nil || tool.InputSchema == nil {
+		return call, nil // too long to be kept: the server checks them
+	}
+	wanted, err := schema.Compile(tool.InputSchema)
+	if err != nil {
+		return call, nil //nolint:nilerr // a schema of the server's own making, which the server checks
+	}
+	if details := wanted.Check(arguments); len(details) > 0 {
+		return call, domain.Below("/arguments", domain.InvalidParts(details...))
+	}
+	return call, nil
 }
 
 // settled compares an answer with the state of a decided approval.
@@ -352,8 +397,8 @@ func errExpired(approval domain.Approval) error {
 	return domain.Errorf(domain.CodeApprovalExpired, "Nobody decided before the approval expired%s.", when)
 }
 
-// decided returns the change of a decision: the row, if still pending, the event, the audit record, and the remembered rule.
-func decided(approval domain.Approval, decision domain.Decision, rule *domain.PermissionRule, channel string) store.Change {
+// decided returns the change of a decision: the row, if still pending, the event, the audit record, the remembered rule, and the pin of an MCP tool.
+func decided(approval domain.Approval, decision domain.Decision, rule *domain.PermissionRule, pin *domain.MCPPin, channel string) store.Change {
 	status := domain.ApprovalApproved
 	if decision.Verb == domain.DenyCall {
 		status = domain.ApprovalDenied
@@ -368,6 +413,9 @@ func decided(approval domain.Approval, decision domain.Decision, rule *domain.Pe
 			OptionID: decision.OptionID, Answer: decision.Answer, Resolution: decision.Resolution, DecidedBy: &decision.By,
 		})},
 		Audit: []domain.AuditRecord{audit.Decided(approval, status, decision, channel)},
+	}
+	if pin != nil {
+		change.Pins = []domain.MCPPin{*pin}
 	}
 	if rule != nil {
 		change.Remember = []domain.PermissionRule{*rule}

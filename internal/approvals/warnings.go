@@ -14,6 +14,10 @@ func Warnings(effect domain.Verdict, m domain.Matcher) []string {
 		return []string{"The path is a pattern, and commands cannot be kept from what it matches, so those that may reach it ask. " +
 			"From a file, and from a folder with all that is in it, such as /srv/secrets/**, commands are kept without a question."}
 	}
+	if effect == domain.Allow && m.Server != "" && m.ArgumentsHash == "" && (m.Agent == "" || m.Agent == internalAgent) {
+		return []string{"It covers the tools that somebody has approved by now, with the definitions that were approved. Tools that are new or change ask all the same; " +
+			"only a rule for all executions that nobody's decision left covers them, where the server's entry says `pin: off`. Of an external agent it covers every call."}
+	}
 	beginning, open := strings.CutSuffix(m.Command, " *")
 	if effect != domain.Allow || !open {
 		return nil

@@ -23,15 +23,16 @@ const summaryBytes = 300
 
 // Decided is the record of a person's decision.
 func Decided(approval domain.Approval, status domain.ApprovalStatus, decision domain.Decision, channel string) domain.AuditRecord {
+	about := map[string]any{
+		"toolCallId": approval.Call.ID, "kind": approval.Kind, "askedBy": approval.AskedBy, "askedReason": short(approval.Reason),
+		"edited":   decision.Arguments != nil,
+		"runsHash": decision.ArgumentsHash, "remember": decision.Remember, "optionId": decision.OptionID,
+		"resolution": decision.Resolution,
+	}
+	addTool(about, approval.Call.MCP)
 	return domain.AuditRecord{
 		Action: "approval.decided", Execution: approval.Execution, Subject: string(approval.ID),
-		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash,
-		Details: domain.Encode(map[string]any{
-			"toolCallId": approval.Call.ID, "kind": approval.Kind, "askedBy": approval.AskedBy, "askedReason": short(approval.Reason),
-			"edited":   decision.Arguments != nil,
-			"runsHash": decision.ArgumentsHash, "remember": decision.Remember, "optionId": decision.OptionID,
-			"resolution": decision.Resolution,
-		}),
+		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash, Details: domain.Encode(about),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
 		Outcome: string(status), Summary: short(approval.Call.Summary), Environment: approval.Environment.Stamp(),
 	}
@@ -91,7 +92,15 @@ func details(call domain.ToolCall, came Provenance) json.RawMessage {
 	if call.Action.Server != "" {
 		about["mcpServer"] = call.Action.Server
 	}
+	addTool(about, call.MCP)
 	return domain.Encode(about)
+}
+
+// addTool names the tool of an MCP server, with the hash of the definition that was approved or has run.
+func addTool(about map[string]any, tool *domain.MCPTool) {
+	if tool != nil {
+		about["mcpServer"], about["mcpTool"], about["definition"] = tool.Server, tool.Tool, tool.Definition
+	}
 }
 
 // Execution is the record of an act on an execution.

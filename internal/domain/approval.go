@@ -59,6 +59,7 @@ type Approval struct {
 	Question         json.RawMessage      // question: {message, schema}, and url and host where a page has to be opened; nil otherwise
 	Isolation        *Isolation           // nil: the call runs no program, or that was not written down
 	Environment      *ApprovalEnvironment // nil: the execution is older than environments, or the call runs in an external agent outside of any
+	MCP              *MCPReview           // nil: it is not about the tool of an MCP server, or an external agent calls that
 	AskedBy          string               // what of the policy asks; see approvals.Source
 	Reason           string               // why a person is asked, in a sentence
 	RememberOptions  []RememberOption

@@ -371,6 +371,7 @@ type (
 		Sandbox          string               `json:"sandbox,omitempty"` // what would confine it, for a command of ours
 		Isolation        *Isolation           `json:"isolation,omitempty"`
 		Environment      *ApprovalEnvironment `json:"environment"` // nil: see [Approval]
+		MCP              *MCPReview           `json:"mcp,omitempty"`
 		// RememberOptions are the rules that the decision may leave behind.
 		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}

@@ -34,6 +34,7 @@ var (
 	BeforeAppendFeed           = before("store.appendFeed")
 	BeforeUpdateExecutions     = before("store.updateExecutions")
 	BeforeAskApprovals         = before("store.askApprovals")
+	BeforeKeepPins             = before("store.keepPins")
 	BeforeRememberRules        = before("store.rememberRules")
 	BeforeCountHits            = before("store.countHits")
 	BeforeAskClients           = before("store.askClients")

@@ -341,7 +341,7 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberGlobal)},
 		"DecidedBy": {
 			string(approvals.ByCapability), string(approvals.ByTools), string(approvals.ByBashPolicy), string(approvals.ByCatastrophe),
-			string(approvals.ByRule), string(approvals.ByEnvironment), string(approvals.BySafeMode), string(approvals.ByUnattended), string(approvals.ByDecision),
+			string(approvals.ByRule), string(approvals.ByPin), string(approvals.ByEnvironment), string(approvals.BySafeMode), string(approvals.ByUnattended), string(approvals.ByDecision),
 			string(approvals.ByAgent), string(approvals.ByExpiry), string(approvals.ByServer), string(approvals.ByBrokenPolicy),
 		},
 	} {

@@ -214,6 +214,7 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 	if reason != "" {
 		p.Facts = append(p.Facts, fact{Name: "Why a person is asked", Text: domain.Reveal(reason)})
 	}
+	p.addTool(approval.MCP)
 	if isolation := toIsolation(approval); isolation != nil {
 		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval, isolation.Name)})
 	}

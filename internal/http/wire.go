@@ -153,7 +153,7 @@ func toApproval(a domain.Approval) api.Approval {
 		Status: a.Status, Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
-		Isolation: toIsolation(a), Environment: a.Environment, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
+		Isolation: toIsolation(a), Environment: a.Environment, Mcp: a.MCP, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision),
 	}

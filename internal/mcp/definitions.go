@@ -162,11 +162,12 @@ func (d *definitions) add(server string, raw json.RawMessage, known map[string]b
 	canonical := sent.canonical()
 	digest := sha256.Sum256(canonical)
 	d.tools = append(d.tools, Tool{
-		MCPTool:      domain.MCPTool{Server: server, Tool: sent.Name, Definition: hex.EncodeToString(digest[:]), Annotations: annotations},
+		MCPTool: domain.MCPTool{
+			Server: server, Tool: sent.Name, Definition: hex.EncodeToString(digest[:]), Annotations: annotations, Canonical: canonical,
+		},
 		Description:  wire.Harmless(description),
 		InputSchema:  schemaOf(sent.InputSchema, json.RawMessage(`{"type":"object"}`)),
 		OutputSchema: schemaOf(sent.OutputSchema, nil),
-		Canonical:    canonical,
 	})
 }
 

@@ -8,14 +8,10 @@ import (
 
 // Tool is a tool of a server, as the server defines it at this moment.
 type Tool struct {
-	domain.MCPTool
-	Description  string
-	InputSchema  json.RawMessage // as the server sent it
-	OutputSchema json.RawMessage // nil: the server gives none
-
-	// Canonical is the definition that [domain.MCPTool.Definition] is the hash of: canonical JSON (RFC 8785) of name, description, input and output
-	// schema, and annotations.
-	Canonical json.RawMessage
+	domain.MCPTool // with its Canonical
+	Description    string
+	InputSchema    json.RawMessage // as the server sent it
+	OutputSchema   json.RawMessage // nil: the server gives none
 }
 
 // Call is one request to a tool.

@@ -16,7 +16,8 @@ type call struct {
 	ask             *ask               // nil: the agent does not wait for an answer
 	unjudged        bool               // the policy has not judged it yet
 	judging         *judging           // the judgement that is under way; nil: none
-	judgedBy        []string           // ids of the rules of its last judgement
+	judgedBy        []string           // what its last judgement depends on: ids of rules, and the pin
+	pin             *domain.MCPPin     // of the tool of an MCP server, as it was last read; nil: there is none
 	came            audit.Provenance   // who or what let it run, or refused it
 	editor          *domain.Actor      // who has changed its arguments; nil: nobody, or it is in the log
 	approval        *domain.Approval   // the question to a person; nil: none

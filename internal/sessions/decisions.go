@@ -44,6 +44,9 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 		case c.ask == nil: // an earlier driver asked, and our own agent has not asked again yet
 			c.approval, pm.decided[c.ID] = nil, row
 		default:
+			if err := pm.rules.readPin(c); err != nil {
+				return err
+			}
 			pm.settle(change, c, row)
 		}
 	}
@@ -75,7 +78,7 @@ func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 		c.came = decidedBy(row)
 	}
 	switch {
-	case c.ask.ours() && (outdated(row, c) || row.Status == domain.ApprovalApproved && pm.changedFor(c, row)):
+	case c.ask.ours() && (outdated(row, c) || row.Status == domain.ApprovalApproved && (pm.changedFor(c, row) || pm.redefined(c, row))):
 		pm.judge(change, c)
 		return
 	case row.Status != domain.ApprovalApproved:

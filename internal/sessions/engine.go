@@ -26,6 +26,7 @@ type Engine struct {
 	masker    *secrets.Masker
 
 	environments Environments
+	servers      approvals.Servers
 	openFiles    OpenFiles
 	guide        Guide
 
@@ -62,6 +63,7 @@ type Store interface {
 	PausedRequests(ctx context.Context, id domain.ExecutionID) ([]domain.PausedRequest, error)
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
 	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
+	MCPPin(ctx context.Context, tenant domain.TenantID, server, tool string) (*domain.MCPPin, error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
 	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
 	ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error)
@@ -113,6 +115,8 @@ type Config struct {
 	OpenFiles    OpenFiles    // of environments that show more
 	Guide        Guide        // nil: models are not told what they see
 
+	Servers approvals.Servers // how far MCP servers are trusted; nil: not at all
+
 	Masker *secrets.Masker // of what is written; nil knows only the shapes of common keys
 	Judge  Judge           // nil = approvals.Policy.Judge
 
@@ -125,7 +129,7 @@ type Config struct {
 // NewEngine returns an engine whose sessions report to a dispatcher.
 func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *Engine {
 	e := &Engine{
-		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, environments: config.Environments, openFiles: config.OpenFiles, guide: config.Guide,
+		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, environments: config.Environments, servers: config.Servers, openFiles: config.OpenFiles, guide: config.Guide,
 		masker: config.Masker, judges: config.Judge, maxEvents: config.MaxEvents, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
 		commands: newCommandQueue(config.MaxCommands), draining: dispatch.Draining(),
 		committed: config.committed, wallClock: config.wallClock,

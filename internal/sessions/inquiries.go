@@ -99,7 +99,7 @@ func (pm *permissions) answered(change *changeSet, c *call, row domain.Approval)
 		pm.refuse(change, c, outcome, failure)
 	case c.repeat == nil:
 		pm.refuse(change, c, domain.OutcomeUnknown, approvals.OutcomeUnknown())
-	case pm.redefined(c):
+	case pm.otherProcessRedefined(c):
 		pm.refuse(change, c, domain.OutcomeFailed, domain.Failure{Code: domain.CodeArgumentsHash, Message: redefinedMessage})
 	default:
 		pm.start(change, c, domain.ToolCallStarted{
@@ -111,8 +111,8 @@ func (pm *permissions) answered(change *changeSet, c *call, row domain.Approval)
 const redefinedMessage = "The MCP server has changed the definition of this tool since the call began, so the answer to its question was not sent. " +
 	"The server may have done a part of the work before it asked."
 
-// redefined tells whether the tool of a paused call has another definition in the process that goes on with the call than the one that was allowed.
-func (pm *permissions) redefined(c *call) bool {
+// otherProcessRedefined tells whether the tool of a paused call has another definition in the process that goes on with the call than the one that was allowed.
+func (pm *permissions) otherProcessRedefined(c *call) bool {
 	now := c.ask.Call.MCP
 	return !c.ask.inquires && c.MCP != nil && now != nil && now.Definition != c.MCP.Definition
 }

@@ -22,7 +22,13 @@ func (pm *permissions) applyNewRules() error {
 	}
 	for _, id := range slices.Sorted(maps.Keys(pm.calls.open)) {
 		c := pm.calls.open[id]
-		if c.approval == nil || c.ask == nil || !c.approval.Kind.AnswerableByRule() || slices.Equal(c.judgedBy, ids(pm.rules.policy.Rules)) {
+		if c.approval == nil || c.ask == nil || !c.approval.Kind.AnswerableByRule() {
+			continue
+		}
+		if err := pm.rules.readPin(c); err != nil {
+			return err
+		}
+		if slices.Equal(c.judgedBy, pm.rules.basis(c)) {
 			continue
 		}
 		judgement, judged := pm.rules.judgeByPolicy(c, c.approval.ArgumentsHash)
@@ -65,18 +71,27 @@ func (pm *permissions) answerByRule(c *call, judgement approvals.Judgement) erro
 	return err
 }
 
-// newerRules tells whether a rule was made after a question was asked. The rule may answer the question, but only an agent that
+// newerRules tells whether a rule or a pin was made after a question was asked. The rule, or an older one, may answer the question, but only an agent that
 // asks again can tell what the call would do. The times come from the clocks of two replicas, so ten minutes are added. If that is
 // too much, an agent is opened in vain; if it were too little, a person would be asked although their rule answers.
 func (pm *permissions) newerRules() (bool, error) {
 	if err := pm.rules.read(); err != nil {
 		return false, err
 	}
-	return slices.ContainsFunc(pm.rules.policy.Rules, func(rule domain.PermissionRule) bool {
-		return pm.calls.any(func(c *call) bool {
-			return c.approval != nil && c.approval.Kind.AnswerableByRule() && rule.Created.After(c.approval.Requested.Add(-clocksApart))
-		})
-	}), nil
+	for _, c := range pm.calls.open {
+		if c.approval == nil || !c.approval.Kind.AnswerableByRule() {
+			continue
+		}
+		if err := pm.rules.readPin(c); err != nil {
+			return false, err
+		}
+		since := c.approval.Requested.Add(-clocksApart)
+		newer := func(rule domain.PermissionRule) bool { return rule.Created.After(since) }
+		if c.pin != nil && c.pin.Last.After(since) || slices.ContainsFunc(pm.rules.policy.Rules, newer) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // clocksApart is how much the clocks of two replicas may differ.

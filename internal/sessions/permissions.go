@@ -79,7 +79,7 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	row, decided := pm.decided[c.ID]
 	delete(pm.decided, c.ID)
 	switch {
-	case c.approval != nil && pm.changedFor(c, *c.approval): // the person has seen another environment than the one that the call would run in
+	case c.approval != nil && (pm.changedFor(c, *c.approval) || otherDefinition(c, *c.approval)): // the person has seen another call than would run
 		change.retract(*c.approval)
 		c.approval = nil
 		pm.judge(change, c)
@@ -87,6 +87,9 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 		change.advanced = true
 		pm.rules.behind = true // a rule that is newer than the question may answer it
 	case decided:
+		if err := pm.rules.readPin(c); err != nil { // without it, the decision counts for nothing
+			pm.control.postpone(err)
+		}
 		pm.settle(change, c, row)
 	default:
 		pm.judge(change, c)
@@ -99,6 +102,7 @@ func (pm *permissions) mask(a *ask) (changed bool) {
 	arguments := pm.engine.masker.JSON(a.Call.Arguments)
 	changed = !bytes.Equal(arguments, a.Call.Arguments)
 	a.Call.Arguments, a.Call.Summary = arguments, pm.engine.masker.MaskString(a.Call.Summary)
+	a.Call.MCP = maskedTool(a.Call.MCP, pm.engine.masker)
 	a.Options, a.Form = pm.engine.masker.JSON(a.Options), pm.engine.masker.JSON(a.Form)
 	return changed
 }

@@ -34,6 +34,9 @@ func (r *rules) judgement(c *call, hash string) (judgement approvals.Judgement, 
 	if err := r.read(); err != nil {
 		return approvals.Judgement{}, false, err
 	}
+	if err := r.readPin(c); err != nil {
+		return approvals.Judgement{}, false, err
+	}
 	if judgement, judged = r.judgeByPolicy(c, hash); !judged {
 		return approvals.Judgement{}, false, nil
 	}
@@ -47,7 +50,7 @@ func (r *rules) judgement(c *call, hash string) (judgement approvals.Judgement, 
 type judging struct {
 	ask       *ask
 	hash      string
-	rules     []string // ids of the rules that it is judged by
+	basis     []string // what it depends on: ids of rules, and the pin
 	cancel    context.CancelFunc
 	done      chan struct{}
 	judgement approvals.Judgement // set when done closes
@@ -55,13 +58,13 @@ type judging struct {
 
 // judgeByPolicy continues the judgement that is under way, if it is of the same call by the same rules.
 func (r *rules) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) {
-	rules := ids(r.policy.Rules)
-	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.rules, rules)) {
+	basis := r.basis(c)
+	if j := c.judging; j != nil && (j.ask != c.ask || j.hash != hash || !slices.Equal(j.basis, basis)) {
 		j.cancel()
 		c.judging = nil
 	}
 	if c.judging == nil {
-		c.judging = r.begin(c, hash, rules)
+		c.judging = r.begin(c, hash, basis)
 	}
 	j := c.judging
 	if !j.soon() {
@@ -71,22 +74,27 @@ func (r *rules) judgeByPolicy(c *call, hash string) (approvals.Judgement, bool) 
 		}()
 		return approvals.Judgement{}, false
 	}
-	c.judging, c.judgedBy = nil, rules
+	c.judging, c.judgedBy = nil, basis
 	return j.judgement, true
 }
 
-func ids(rules []domain.PermissionRule) []string {
-	all := make([]string, len(rules))
-	for i, rule := range rules {
-		all[i] = rule.ID
+// basis names what the judgement of a call depends on besides the call: the rules, and the pin of its tool.
+func (r *rules) basis(c *call) []string {
+	var all []string
+	for _, rule := range r.policy.Rules {
+		all = append(all, rule.ID)
+	}
+	if c.pin != nil {
+		all = append(all, "pin "+c.pin.Hash)
 	}
 	return all
 }
 
-func (r *rules) begin(c *call, hash string, rules []string) *judging {
+func (r *rules) begin(c *call, hash string, basis []string) *judging {
 	ctx, cancel := context.WithCancel(r.claim.lease)
-	j := &judging{ask: c.ask, hash: hash, rules: rules, cancel: cancel, done: make(chan struct{})}
+	j := &judging{ask: c.ask, hash: hash, basis: basis, cancel: cancel, done: make(chan struct{})}
 	judge, policy, toolCall := r.engine.judges, r.policy, c.ToolCall
+	policy.Pin = c.pin
 	if policy.Environment = r.environmentOf(c); policy.Environment == nil && r.environment.now() != nil {
 		policy = policy.Outside()
 	}

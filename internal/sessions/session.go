@@ -51,6 +51,8 @@ type state func() state
 func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease context.Context) *Session {
 	watcher := e.log.Watch(execution.ID)
 	policy, _ := approvals.NewPolicy(execution.Request) // a policy that cannot be read refuses every call
+	policy = policy.WrittenAt(execution.Created)
+	policy.Servers = e.servers
 	c := core{engine: e, execution: &execution, claim: claim{epoch: epoch, lease: lease}, progress: progressOf(execution), environment: e.environment(execution.Request)}
 	s := &Session{core: c, turn: &turnRun{}, inbox: newInbox()}
 	s.recorder = &recorder{

@@ -19,7 +19,7 @@ type ApprovalFilter struct {
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
-	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation`
+	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation, mcp, mcp_definition`
 
 // storedIsolation is the column isolation: what confines the call, and what it sees.
 type storedIsolation struct {
@@ -50,6 +50,28 @@ func decodeIsolation(column sql.NullString, a *domain.Approval) error {
 	return nil
 }
 
+// decodeTool reads what the approval shows of the tool of an MCP server, and the tool of its call.
+func decodeTool(column, definition sql.NullString, a *domain.Approval) error {
+	if err := decodeOptional("mcp", column, &a.MCP); err != nil || a.MCP == nil {
+		return err
+	}
+	tool := a.MCP.MCPTool
+	tool.Canonical = rawJSON(definition.String)
+	a.Call.MCP = &tool
+	return nil
+}
+
+func encodeTool(a *domain.Approval) (shown, definition any, err error) {
+	if a.MCP == nil {
+		return nil, nil, nil
+	}
+	if a.Call.MCP != nil {
+		definition = optionalText(string(a.Call.MCP.Canonical))
+	}
+	shown, err = encode(a.MCP)
+	return shown, definition, err
+}
+
 func scanApproval(row scanner) (domain.Approval, error) {
 	var (
 		a                           domain.Approval
@@ -59,14 +81,16 @@ func scanApproval(row scanner) (domain.Approval, error) {
 		options, question, decision sql.NullString
 		decidedArguments, answer    sql.NullString
 		remember, isolation         sql.NullString
+		tool, definition            sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
-		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember, &isolation)
+		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember, &isolation,
+		&tool, &definition)
 	if err != nil {
 		return a, err
 	}
-	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a)); err != nil {
+	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a), decodeTool(tool, definition, &a)); err != nil {
 		return a, err
 	}
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)

@@ -22,6 +22,7 @@ type Change struct {
 	Ask      []domain.Approval       // new approvals, pending
 	Resolve  []Resolution            // pending approvals that end here
 	Remember []domain.PermissionRule // remembered decisions: rules of the execution or of its tenant
+	Pins     []domain.MCPPin         // definitions of MCP tools that a person approves here; the tenant is told by the execution
 	Hits     []string                // the rules that decided; a deleted one is no error
 	Progress bool                    // the execution made progress: its count of recoveries starts again
 

@@ -73,7 +73,7 @@ func checkBatch(changes []Change) error {
 		if at := slices.IndexFunc(c.Ask, func(a domain.Approval) bool { return !a.Kind.Known() }); at >= 0 {
 			return broken(c, fmt.Sprintf("there is no kind of approval %q", c.Ask[at].Kind))
 		}
-		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenAudit(c.Audit)); why != "" {
+		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenPins(c.Pins), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)
 		}
 		seen[c.Execution] = true
@@ -150,7 +150,7 @@ type takenHead struct {
 	owner   string
 }
 
-// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then files, then rules, each by id, and at last the
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then files, then pins, then rules, each by id, and at last the
 // ends of the audit, by tenant. So two replicas cannot deadlock.
 //
 // A check of an execution's state is a statement of its own behind that of the heads. Postgres takes the snapshot of a statement before it waits
@@ -175,6 +175,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeAppendFeed, b.appendFeed},
 		{failpoint.BeforeUpdateExecutions, b.updateExecutions},
 		{failpoint.BeforeAskApprovals, b.askApprovals},
+		{failpoint.BeforeKeepPins, b.keepPins},
 		{failpoint.BeforeRememberRules, b.rememberRules},
 		{failpoint.BeforeCountHits, b.countHits},
 		{failpoint.BeforeAskClients, b.askClients},

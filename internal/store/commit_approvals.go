@@ -64,13 +64,14 @@ func (b *batch) askApprovals() error {
 	}
 	return b.writeRows(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
 		summary text, working_directory text, arguments_hash text, requested bigint, expires bigint, options text,
-		question text, asked_by text, reason text, remember text, isolation text, tenant text, execution text`, rows, domain.Errorf(domain.CodeConflict, "There is an approval with this id."), `
+		question text, asked_by text, reason text, remember text, isolation text, mcp text,
+		mcp_definition text, tenant text, execution text`, rows, domain.Errorf(domain.CodeConflict, "There is an approval with this id."), `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, status, requested_us, expires_us, options, question, asked_by, reason,
-			remember_options, isolation)
+			remember_options, isolation, mcp, mcp_definition)
 		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember,
-			isolation
+			isolation, mcp, mcp_definition
 		from v where true on conflict (id) do nothing returning id`)
 }
 
@@ -80,9 +81,16 @@ func approvalValues(a *domain.Approval) ([]any, error) {
 		text(a.ArgumentsHash), a.Requested.UnixMicro(), micros(a.Expires), optionalText(string(a.Options)),
 		optionalText(string(a.Question)), text(a.AskedBy), text(a.Reason)}
 	isolation, err := encodeIsolation(a)
-	if len(a.RememberOptions) == 0 || err != nil {
-		return append(values, nil, isolation), err
+	if err != nil {
+		return nil, err
 	}
-	remember, err := encode(a.RememberOptions)
-	return append(values, remember, isolation), err
+	tool, definition, err := encodeTool(a)
+	if err != nil {
+		return nil, err
+	}
+	var remember any
+	if len(a.RememberOptions) > 0 {
+		remember, err = encode(a.RememberOptions)
+	}
+	return append(values, remember, isolation, tool, definition), err
 }

@@ -193,7 +193,7 @@ func TestAPausedCallIsNotRunning(t *testing.T) {
 		{domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeSucceeded, Output: "done"}, ToolSucceeded, 0},
 	} {
 		c := tool(t, log.Add(step.payload))
-		if c.Status != step.want || *c.MCP != *mcp || (step.told == 0) != (c.Progress == nil) || c.Progress != nil && c.Progress.Done != step.told {
+		if c.Status != step.want || !cmp.Equal(c.MCP, mcp) || (step.told == 0) != (c.Progress == nil) || c.Progress != nil && c.Progress.Done != step.told {
 			t.Errorf("after %T: %+v, want %s and %v", step.payload, c, step.want, step.told)
 		}
 	}

@@ -102,7 +102,7 @@ func (t *Turn) Think(id, text string) error {
 func (t *Turn) Want(message string, call domain.ToolCall) error {
 	return t.Host.Emit(t.ctx, domain.ToolCallRequested{
 		ToolCallID: call.ID, MessageID: message, Tool: call.Tool, Class: call.Class,
-		Arguments: call.Arguments, Summary: call.Summary,
+		Arguments: call.Arguments, Summary: call.Summary, MCP: call.MCP,
 	})
 }
 

@@ -50,6 +50,14 @@ func roundTrip(w *world) {
 		EnvironmentStamp: domain.EnvironmentStamp{Name: "machine", Digest: "d"}, Risk: domain.ViewMachine, User: "nobody", Lends: []string{"KUBECONFIG"},
 	}
 	a.RememberOptions = []domain.RememberOption{{PreviewID: "p", Matcher: domain.Matcher{Path: "/w/<**>"}, Description: "d"}}
+	tool := domain.MCPTool{Server: "s", Tool: "<t>", Definition: "d", Annotations: domain.MCPAnnotations{ReadOnly: new(false)}}
+	pinnedAt := now()
+	a.MCP = &domain.MCPReview{
+		MCPTool: tool, Standing: domain.MCPToolChanged, PinnedHash: "p", PinnedAt: &pinnedAt, PinnedBy: &domain.Actor{KeyID: "k", Name: "<me>"},
+		Changes: []domain.MCPChange{{Field: "/description", Before: new("<a>")}}, ChangesShort: true,
+	}
+	tool.Canonical = json.RawMessage(`{"description":"<&>"}`)
+	a.Call.MCP = &tool
 	step := said(id, 1, 2)
 	step.Ask = []domain.Approval{a}
 	step.Update = &store.Update{Status: domain.StatusWaiting, Turn: 1, Rounds: 2, Usage: &domain.Usage{InputTokens: &tokens}}

@@ -54,6 +54,7 @@ func ruleRoundTrip(w *world) {
 	id := w.create()
 	expires := now().Add(time.Hour)
 	own, global, remembered := rule(id), rule(""), rule("")
+	remembered.Matcher = domain.Matcher{Server: "s", Arguments: map[string]string{"/a~1b": "<**>", "c": "d"}}
 	own.Effect, own.Matcher = domain.Deny, domain.Matcher{Path: "/w/<**>", Class: domain.ClassWrite}
 	global.Effect, global.Expires, global.By = domain.Ask, &expires, someone
 	global.Matcher = domain.Matcher{ArgumentsHash: "h", Tool: "t", Command: "git \"log\" *", Server: "s\u2028"}
