@@ -93,6 +93,8 @@ const (
 	CodeGenerationFailed       Code = "generationFailed"       // the model handed in no blocks that can be used
 	CodeQuotaExceeded          Code = "quotaExceeded"          // the provider's account has nothing left
 	CodeClientTimedOut         Code = "clientTimedOut"         // the client did not answer the call in time
+	CodeMCPServerUnavailable   Code = "mcpServerUnavailable"   // the MCP server cannot be started or reached
+	CodeDefinitionChanged      Code = "definitionChanged"      // the MCP tool is not the one that was allowed; nothing was sent
 	CodeClientFailed           Code = "clientFailed"           // the client could not do it
 )
 
