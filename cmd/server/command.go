@@ -35,6 +35,23 @@ func parse(set *flag.FlagSet, args []string) error {
 	return nil
 }
 
+// parseName reads the arguments of a command that takes one name, with flags before and behind it.
+func parseName(set *flag.FlagSet, args []string) (string, error) {
+	if err := set.Parse(args); err != nil {
+		return "", usageError{err}
+	}
+	name := set.Arg(0)
+	if name == "" {
+		return "", usagef("%s takes a name", set.Name())
+	}
+	return name, parse(set, set.Args()[1:])
+}
+
+// tenantFlag is the flag of a command that works for one tenant.
+func tenantFlag(set *flag.FlagSet, usage string) *string {
+	return set.String("tenant", string(domain.DefaultTenant), usage)
+}
+
 // asksForHelp reports whether the arguments of a command with sub-commands ask how it is used.
 func asksForHelp(args []string) bool { return len(args) > 0 && isHelp(args[0]) }
 

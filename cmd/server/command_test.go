@@ -11,6 +11,7 @@ func TestHelpOfCommands(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, line := range []string{
 		"demo --help", "serve -h", "doctor --help", "console -h", "migrate --help", "keys --help", "keys create -h", "keys list -help", "keys revoke --help", "audit --help", "audit verify -h",
+		"mcp --help", "mcp login -h", "mcp list --help", "mcp logout -h",
 	} {
 		var out, errOut strings.Builder
 		code := run(t.Context(), strings.Fields(line), nil, &out, &errOut)

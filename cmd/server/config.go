@@ -16,6 +16,7 @@ import (
 
 	"signoff/internal/dispatch"
 	"signoff/internal/egress"
+	"signoff/internal/mcp/oauth"
 	"signoff/internal/sandbox"
 	"signoff/internal/sandbox/processes"
 	"signoff/internal/sandbox/proxy"
@@ -43,6 +44,7 @@ type Config struct {
 	LeaseSeconds  int      `split_words:"true" default:"10"`
 	MaxStreams    int      `split_words:"true" default:"20000"`
 	AllowedHosts  []string `split_words:"true"`
+	EncryptionKey string   `split_words:"true"` // of the tokens for MCP servers; several, separated by commas
 
 	DrainDelaySeconds  int `split_words:"true" default:"0"`
 	ParkSeconds        int `split_words:"true" default:"60"`
@@ -142,6 +144,9 @@ func (c Config) validate() error {
 	if err := validateAddr(c.Addr); err != nil {
 		return err
 	}
+	if _, err := c.encryptionKeys(); err != nil {
+		return err
+	}
 	_, err := c.logLevel()
 	return err
 }
@@ -151,6 +156,14 @@ func (c Config) logLevel() (level slog.Level, err error) {
 		return level, usagef("SIGNOFF_LOG_LEVEL is debug, info, warn or error, not %q", c.LogLevel)
 	}
 	return level, nil
+}
+
+func (c Config) encryptionKeys() (oauth.Keys, error) {
+	keys, err := oauth.ParseKeys(c.EncryptionKey)
+	if err != nil {
+		return keys, usagef("SIGNOFF_ENCRYPTION_KEY: %w", err)
+	}
+	return keys, nil
 }
 
 // loopback reports whether only this machine can reach the address. An empty host means all interfaces.

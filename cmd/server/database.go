@@ -32,7 +32,11 @@ func openMigrated(ctx context.Context) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := config.openStore(ctx)
+	return config.openMigrated(ctx)
+}
+
+func (c Config) openMigrated(ctx context.Context) (*store.Store, error) {
+	s, err := c.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ func createKey(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys create", std)
 	name := set.String("name", "", "whose key it is; decisions are shown under it")
 	scopes := set.String("scopes", "", `what it may do, comma-separated, or "all"`)
-	tenant := set.String("tenant", string(domain.DefaultTenant), "whose executions it sees")
+	tenant := tenantFlag(set, "whose executions it sees")
 	lifetime := set.Duration("expires", 0, "how long it holds, like 720h; 0 = for ever")
 	if err := parse(set, args); err != nil {
 		return err
@@ -86,7 +86,7 @@ func createKey(ctx context.Context, args []string, std stdio) error {
 
 func listKeys(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys list", std)
-	tenant := set.String("tenant", string(domain.DefaultTenant), "whose keys")
+	tenant := tenantFlag(set, "whose keys")
 	if err := parse(set, args); err != nil {
 		return err
 	}
@@ -128,7 +128,7 @@ func day(t *time.Time) string {
 
 func revokeKey(ctx context.Context, args []string, std stdio) error {
 	set := flags("keys revoke", std)
-	tenant := set.String("tenant", string(domain.DefaultTenant), "whose key")
+	tenant := tenantFlag(set, "whose key")
 	if err := set.Parse(args); err != nil {
 		return usageError{err}
 	}

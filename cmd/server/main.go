@@ -51,6 +51,7 @@ func commands() []command {
 		{"demo", "show the whole thing once: an agent, a stream, an approval", demo},
 		{"migrate", "bring the database to this version's schema", migrate},
 		{"keys", "create, list and revoke API keys", manageKeys},
+		{"mcp", "sign in to MCP servers, and list and end sign-ins", manageMCP},
 		{"audit", "check that the record of what was done is whole", manageAudit},
 		{"doctor", "tell what works on this machine: configuration, database, sandbox, models, agents", doctor},
 		{"version", "print the version", func(_ context.Context, _ []string, std stdio) error {

@@ -29,7 +29,7 @@ func (f configFile) openSecrets(config Config) (*secrets.Vault, *secrets.Masker,
 	if err := f.checkLengths(); err != nil {
 		return nil, nil, f.mistake(err)
 	}
-	values := slices.Concat(f.modelKeys(), f.modelExtras(), f.agentSecrets(), config.databasePassword(), []string{f.searchKey()})
+	values := slices.Concat(f.modelKeys(), f.modelExtras(), f.agentSecrets(), config.databasePassword(), strings.Split(config.EncryptionKey, ","), []string{f.searchKey()})
 	for _, s := range named {
 		values = append(values, s.Value)
 	}

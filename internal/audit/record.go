@@ -128,6 +128,15 @@ func Key(action, id, name string, scopes []string) domain.AuditRecord {
 	return record
 }
 
+// SignIn is the record of a sign-in at the authorization server of an MCP server, or of its end: then key names the tenant and the server alone.
+func SignIn(action string, key domain.MCPCredentialKey) domain.AuditRecord {
+	record := domain.AuditRecord{Action: action, Subject: key.Server, Channel: ByCLI}
+	if key.Issuer != "" {
+		record.Details = domain.Encode(map[string]any{"issuer": key.Issuer, "resource": key.Resource, "clientId": key.ClientID})
+	}
+	return record
+}
+
 func short(text string) string { return shortTo(text, summaryBytes) }
 
 func shortTo(text string, limit int) string {

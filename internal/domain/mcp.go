@@ -86,3 +86,20 @@ type Continuation struct {
 	Repeat json.RawMessage // of the [Inquiry]
 	Answer Answer
 }
+
+// MCPCredential is the sign-in of a tenant at the authorization server of an MCP server.
+type MCPCredential struct {
+	MCPCredentialKey
+	Sealed  []byte // the tokens, encrypted together with the key; no two writings are the same
+	Updated time.Time
+	Refused *time.Time // since when the authorization server takes its refresh token no more; nil: it does, as far as is known
+}
+
+// MCPCredentialKey says whose a sign-in is, and for what.
+type MCPCredentialKey struct {
+	Tenant   TenantID
+	Server   string // name of the MCP server in the registry
+	Issuer   string // of the authorization server
+	Resource string // that the tokens are for: the address of the MCP server
+	ClientID string // of Signoff at the authorization server
+}

@@ -215,6 +215,8 @@ func (o OAuth) check(place string) error {
 		return domain.Invalid(place+"clientSecretEnv", "missing: a client without a secret gets no client credentials")
 	case o.ClientSecretEnv != "" && o.ClientID == "":
 		return domain.Invalid(place+"clientId", "missing: clientSecretEnv is the secret of a registered client")
+	case o.ClientSecretEnv != "" && o.Issuer == "": // the MCP server chooses the authorization server, and could have the secret sent to its own
+		return domain.Invalid(place+"issuer", "missing: the secret of a client belongs to one authorization server")
 	case o.ClientMetadata != "" && o.ClientID != "":
 		return domain.Invalid(place+"clientMetadataUrl", "the address of the metadata document is a client id, and clientId is another one")
 	case strings.ContainsFunc(o.ClientID, func(r rune) bool { return r < ' ' || r == 0x7f }):

@@ -146,7 +146,7 @@ func TestAServerOfOtherTenantsIsAsOneThatIsNotThere(t *testing.T) {
 func TestWhatAnEntryLeavesOutHasADefault(t *testing.T) {
 	c := catalogOf(t, map[string]Server{
 		"plain": {URL: "https://a.example", OAuth: &OAuth{}},
-		"set":   {URL: "https://a.example", StartTimeout: time.Second, CallTimeout: time.Hour, OAuth: &OAuth{Grant: GrantClientCredentials, ClientID: "a", ClientSecretEnv: "B"}},
+		"set":   {URL: "https://a.example", StartTimeout: time.Second, CallTimeout: time.Hour, OAuth: &OAuth{Grant: GrantClientCredentials, ClientID: "a", ClientSecretEnv: "B", Issuer: "https://as.example"}},
 	}, nil)
 	plain, _ := c.Server("plain")
 	set, _ := c.Server("set")
@@ -201,7 +201,8 @@ func TestServersThatCannotWork(t *testing.T) {
 		"/mcpServers/client/oauth/clientId":          {URL: "https://a.example", OAuth: &OAuth{Grant: GrantClientCredentials, ClientSecretEnv: "A"}},
 		"/mcpServers/open/oauth/clientSecretEnv":     {URL: "https://a.example", OAuth: &OAuth{Grant: GrantClientCredentials, ClientID: "a"}},
 		"/mcpServers/whose/oauth/clientId":           {URL: "https://a.example", OAuth: &OAuth{ClientSecretEnv: "A"}},
-		"/mcpServers/own2/oauth/clientSecretEnv":     {URL: "https://a.example", OAuth: &OAuth{ClientID: "a", ClientSecretEnv: "SIGNOFF_ENCRYPTION_KEY"}},
+		"/mcpServers/own2/oauth/clientSecretEnv":     {URL: "https://a.example", OAuth: &OAuth{ClientID: "a", ClientSecretEnv: "SIGNOFF_ENCRYPTION_KEY", Issuer: "https://as.example"}},
+		"/mcpServers/any/oauth/issuer":               {URL: "https://a.example", OAuth: &OAuth{ClientID: "a", ClientSecretEnv: "B"}},
 		"/mcpServers/which/oauth/clientMetadataUrl":  {URL: "https://a.example", OAuth: &OAuth{ClientID: "a", ClientMetadata: "https://b.example/c"}},
 		"/mcpServers/clear/oauth/clientMetadataUrl":  {URL: "https://a.example", OAuth: &OAuth{ClientMetadata: "http://b.example/c"}},
 		"/mcpServers/bare/oauth/clientMetadataUrl":   {URL: "https://a.example", OAuth: &OAuth{ClientMetadata: "https://b.example/"}},
