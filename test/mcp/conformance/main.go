@@ -1,0 +1,4 @@
+// Command conformance is the client that the conformance kit drives.
+package main
+
+func main() {}
