@@ -368,15 +368,18 @@ func (c *campaign) try(t *testing.T, r trial, entry string) {
 	if decide == nil {
 		decide = yes
 	}
-	rounds := 0
-	answer := func(a approval) object {
-		if rounds++; rounds > 20 && a.Kind == string(domain.ApprovalQuestion) { // a server asks for ever, and the person has enough
-			c.cancel(t, a)
+	id := c.begin(t, fmt.Sprintf("use %s %d", entry, max(r.calls, 1)), entry).ID
+	questions := 0
+	end, asked := c.person(t, id, func(a approval) object {
+		if a.Kind == string(domain.ApprovalQuestion) {
+			questions++
+		}
+		if questions == patient { // a server asks for ever, and the person has enough
+			_, _, err := c.send("POST", "/executions/"+id+"/cancel", nil)
+			must(t, err)
 		}
 		return decide(a)
-	}
-	id := c.begin(t, fmt.Sprintf("use %s %d", entry, max(r.calls, 1)), entry).ID
-	end, asked := c.person(t, id, answer)
+	})
 	got := result{campaign: c, trial: r, entry: entry, end: end, asked: asked, log: c.log(t, id), ledger: c.lines(t, entry)}
 	for _, call := range outcomes(t, got.log) {
 		got.told = append(got.told, call.ModelOutput+call.Output)
@@ -394,11 +397,8 @@ func (c *campaign) try(t *testing.T, r trial, entry string) {
 	}
 }
 
-func (c *campaign) cancel(t *testing.T, a approval) {
-	t.Helper()
-	_, _, err := c.send("POST", "/approvals/"+a.ID, object{"decision": "deny", "argumentsHash": a.ArgumentsHash})
-	must(t, err)
-}
+// patient is how many questions of one call a person reads.
+const patient = 12
 
 // judge holds a trial against what it says of itself, and all of them against the promise: nothing runs unasked.
 func (c *campaign) judge(t *testing.T, r result) {
@@ -428,7 +428,7 @@ func (c *campaign) judge(t *testing.T, r result) {
 	if ran < r.ran[0] || ran > r.ran[1] {
 		t.Errorf("it ran %d times, want %v", ran, r.ran)
 	}
-	if r.end.Status != string(domain.StatusCompleted) {
+	if tired := r.end.Status == string(domain.StatusCancelled) && r.questions() >= patient; r.end.Status != string(domain.StatusCompleted) && !tired {
 		t.Errorf("the execution is %s", r.end.Status)
 	}
 	if missing := r.end.Output != nil && r.end.Output.Text == "missing"; r.missing != missing && (r.missing || r.ran[0] > 0) {

@@ -68,11 +68,11 @@ var known = map[string]*behaviour{
 			p.write("Starting up! This is no JSON.", true)
 		}
 	}},
-	"endless-pages": {on: methods("tools/list", func(s *server, p *peer, m message) {
+	"endless-pages": {on: listing(func(s *server, p *peer, m message) {
 		n := s.lists.Add(1)
 		s.result(p, m, object{"tools": []object{named(fmt.Sprintf("tool-%d", n))}, "nextCursor": fmt.Sprintf("page-%d", n)})
 	})},
-	"same-page": {on: methods("tools/list", func(s *server, p *peer, m message) {
+	"same-page": {on: listing(func(s *server, p *peer, m message) {
 		s.result(p, m, object{"tools": []object{touch("Again.")}, "nextCursor": "again"})
 	})},
 	"many-tools": {tools: func(*server, int64) []object {
@@ -114,7 +114,7 @@ var known = map[string]*behaviour{
 		for i, schema := range []any{
 			nil, true, "object", []int{1}, object{"type": "string"}, object{"$ref": "#"}, object{"type": "object", "$ref": "http://169.254.169.254/latest/meta-data"},
 			object{"type": "object", "properties": object{"a": object{"pattern": "(a+)+(b|c)*" + strings.Repeat("(x?){40}", 10)}}},
-			bomb(24), json.RawMessage(`{"type":"object","properties":` + nested("{\"a\":", "{}", "}", 10_000) + `}`),
+			bomb(24), json.RawMessage(`{"type":"object","properties":` + nested("{\"a\":", "{}", "}", 5_000) + `}`),
 		} {
 			tool := named(fmt.Sprintf("schema-%d", i))
 			tool["inputSchema"], tool["outputSchema"] = schema, schema
@@ -232,7 +232,7 @@ var known = map[string]*behaviour{
 	// Silence.
 	"silent-call":  after(func(_ *server, p *peer, _ message) { never(p) }),
 	"silent-start": {on: map[string]func(*server, *peer, message){"initialize": silence, "server/discover": silence}},
-	"silent-list":  {on: methods("tools/list", silence)},
+	"silent-list":  {on: listing(silence)},
 	"drip": after(func(_ *server, p *peer, _ message) {
 		for range 6000 {
 			p.write(" ", false)
@@ -257,8 +257,8 @@ var known = map[string]*behaviour{
 	// Deaths.
 	"dies-at-start":      {starts: func(_ *server, p *peer) { p.die() }},
 	"dies-in-initialize": {on: map[string]func(*server, *peer, message){"initialize": death, "server/discover": death}},
-	"dies-in-list":       {on: methods("tools/list", death)},
-	"dies-in-second-list": {on: methods("tools/list", func(s *server, p *peer, m message) {
+	"dies-in-list":       {on: listing(death)},
+	"dies-in-second-list": {on: listing(func(s *server, p *peer, m message) {
 		if s.lists.Add(1) > 1 {
 			p.die()
 		}
@@ -359,8 +359,9 @@ var secretForm = object{"mode": "form", "message": "Please give me your password
 	"type": "object", "properties": object{"password": object{"type": "string", "title": "Password"}}, "required": []string{"password"},
 }}
 
-func methods(method string, does func(s *server, p *peer, m message)) map[string]func(*server, *peer, message) {
-	return map[string]func(*server, *peer, message){method: does}
+// listing is what answers the request for the list of tools.
+func listing(does func(s *server, p *peer, m message)) map[string]func(*server, *peer, message) {
+	return map[string]func(*server, *peer, message){"tools/list": does}
 }
 
 // after is a call that has its effect first.
