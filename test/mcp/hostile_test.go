@@ -83,6 +83,7 @@ var trials = []trial{
 	{behaviour: "names", outcomes: succeeded, ran: one, check: namesAreWellFormed},
 	{behaviour: "names-2026", outcomes: succeeded, ran: one, check: namesAreWellFormed},
 	{behaviour: "schemas", ran: [2]int{0, 1}},
+	{behaviour: "deep-schema", ran: [2]int{0, 1}},
 	{behaviour: "structured-bomb", ran: one},
 	{behaviour: "structured-lie", outcomes: failed, ran: one},
 

@@ -114,13 +114,18 @@ var known = map[string]*behaviour{
 		for i, schema := range []any{
 			nil, true, "object", []int{1}, object{"type": "string"}, object{"$ref": "#"}, object{"type": "object", "$ref": "http://169.254.169.254/latest/meta-data"},
 			object{"type": "object", "properties": object{"a": object{"pattern": "(a+)+(b|c)*" + strings.Repeat("(x?){40}", 10)}}},
-			bomb(24), json.RawMessage(`{"type":"object","properties":` + nested("{\"a\":", "{}", "}", 5_000) + `}`),
+			bomb(24), json.RawMessage(`{"type":"object","properties":` + nested("{\"a\":", "{}", "}", 900) + `}`),
 		} {
 			tool := named(fmt.Sprintf("schema-%d", i))
 			tool["inputSchema"], tool["outputSchema"] = schema, schema
 			all = append(all, tool)
 		}
 		return all
+	}},
+	"deep-schema": {tools: func(*server, int64) []object {
+		tool := named("deep")
+		tool["inputSchema"] = json.RawMessage(`{"type":"object","properties":` + nested("{\"a\":", "{}", "}", 9_000) + `}`)
+		return []object{touch("The honest one."), tool}
 	}},
 	"structured-bomb": {
 		tools: func(*server, int64) []object {
