@@ -52,7 +52,7 @@ func newServer(t *testing.T, m *model, servers object, env ...string) *server {
 	must(t, os.Mkdir(s.workspace, 0o755))
 	s.configure(m, servers)
 	s.env = append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TOKEN=" + token, "MODEL_KEY=k", "SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + filepath.Join(home, "data"),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TOKEN=" + token, "MODEL_KEY=k3y-of-the-model", "SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_DATA_DIR=" + filepath.Join(home, "data"),
 		"SIGNOFF_CONFIG=" + s.config(), "SIGNOFF_WORKSPACE_ROOT=" + s.workspace, "SIGNOFF_DRAIN_SECONDS=10",
 	}, env...)
 	t.Cleanup(func() {
@@ -94,7 +94,7 @@ func (s *server) configure(m *model, servers object) {
 	s.t.Helper()
 	entry := object{"provider": "openai", "model": "m", "baseUrl": m.URL + "/v1", "apiKeyEnv": "MODEL_KEY"}
 	file := object{"models": object{"default": "test", "test": entry}, "mcpServers": servers}
-	must(s.t, os.WriteFile(s.config(), must2(json.Marshal(file))(s.t), 0o600))
+	must(s.t, os.WriteFile(s.config(), must2(json.MarshalIndent(file, "", " "))(s.t), 0o600))
 }
 
 func (s *server) start() {

@@ -35,7 +35,7 @@ var known = map[string]*behaviour{
 
 	// Floods.
 	"flood-notifications": {call: func(s *server, p *peer, m message) {
-		for i := range 50_000 {
+		for i := range 10_000 {
 			p.send(object{"method": "notifications/progress", "params": object{"progressToken": m.Params.Meta.ProgressToken, "progress": i, "message": "flood"}})
 			p.send(object{"method": "notifications/message", "params": object{"level": "info", "data": "flood"}})
 			if i%100 == 0 {
@@ -56,7 +56,7 @@ var known = map[string]*behaviour{
 		s.text(p, m, "done")
 	}},
 	"flood-requests": {call: func(s *server, p *peer, m message) {
-		for i := range 20_000 {
+		for i := range 2_000 {
 			p.send(object{"id": fmt.Sprintf("flood-%d", i), "method": "ping"})
 			p.send(object{"id": fmt.Sprintf("flood-r-%d", i), "method": "roots/list"})
 		}
@@ -77,7 +77,7 @@ var known = map[string]*behaviour{
 	})},
 	"many-tools": {tools: func(*server, int64) []object {
 		all := []object{touch("The first of many.")}
-		for i := range 20_000 {
+		for i := range 5_000 {
 			all = append(all, named(fmt.Sprintf("tool-%d", i)))
 		}
 		return all
@@ -317,7 +317,7 @@ var known = map[string]*behaviour{
 		}
 		for _, method := range []string{"sampling/createMessage", "roots/list", "shell/execute"} {
 			if result := s.ask(p, method, object{"messages": []object{}, "maxTokens": 10}); result != nil {
-				s.write("got " + method)
+				s.write("got " + m.Params.Arguments.Key + " " + method)
 			}
 		}
 		s.effect(m)
