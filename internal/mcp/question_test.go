@@ -310,7 +310,7 @@ func TestRootsAreRefused(t *testing.T) {
 		})
 	}))
 	answer, err := call(t, session, "roots", `{}`)
-	if err != nil || !strings.Contains(answer.Result.Text, "Roots not supported") {
+	if err != nil || !strings.Contains(answer.Result.Text, "method not found") {
 		t.Errorf("%q, %v", answer.Result.Text, err)
 	}
 }
