@@ -65,7 +65,11 @@ var npm = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	architecture := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
-	return harness.Manifest{Name: "mcp", Files: files, Needs: "node_modules/node-linux-" + architecture + "/bin/node"}.Installed(context.Background())
+	folder, err := harness.Manifest{Name: "mcp", Files: files, Needs: "node_modules/node-linux-" + architecture + "/bin/node"}.Installed(context.Background())
+	if err != nil {
+		return "", err
+	}
+	return folder, os.Chmod(folder, 0o755) // servers run as another user
 })
 
 // node is the Node that runs the packages, and the script of one of them.

@@ -47,7 +47,7 @@ type server struct {
 // newServer prepares a server with MCP servers and a model.
 func newServer(t *testing.T, m *model, servers object, env ...string) *server {
 	t.Helper()
-	home := t.TempDir()
+	home := homeFolder(t)
 	s := &server{t: t, home: home, workspace: filepath.Join(home, "workspace"), binary: binary, printed: &harness.Output{}}
 	must(t, os.Mkdir(s.workspace, 0o755))
 	s.configure(m, servers)
@@ -68,11 +68,21 @@ func newServer(t *testing.T, m *model, servers object, env ...string) *server {
 	return s
 }
 
+// homeFolder is a folder outside of /tmp, from which an environment shows nothing.
+func homeFolder(t *testing.T) string {
+	t.Helper()
+	cache := filepath.Dir(must2(npm())(t))
+	home := must2(os.MkdirTemp(cache, "mcp-test-"))(t)
+	t.Cleanup(func() { must(t, os.RemoveAll(home)) })
+	must(t, os.Chmod(home, 0o755)) // servers run as another user
+	return home
+}
+
 // replica prepares a second server over the database of the first, which has started.
 func (s *server) replica(t *testing.T, env ...string) *server {
 	t.Helper()
 	r := *s
-	r.t, r.home, r.printed, r.process = t, t.TempDir(), &harness.Output{}, nil
+	r.t, r.home, r.printed, r.process = t, homeFolder(t), &harness.Output{}, nil
 	r.env = append(slices.Clone(s.env), append([]string{"HOME=" + r.home, "SIGNOFF_DATA_DIR=" + filepath.Join(r.home, "data")}, env...)...)
 	t.Cleanup(func() {
 		if r.process.Running() {

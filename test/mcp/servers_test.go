@@ -17,7 +17,7 @@ import (
 type real struct {
 	name      string
 	arguments func(workspace string) []string
-	env       func(workspace string) object
+	variable  string // that is the path of its file in the workspace; empty: it keeps none
 	tool      string
 	input     func(workspace string) object
 	result    string                               // that the model is told
@@ -43,10 +43,8 @@ var reals = []real{
 	},
 	{
 		name: "memory", arguments: func(string) []string { return nil },
-		env: func(workspace string) object {
-			return object{"MEMORY_FILE_PATH": filepath.Join(workspace, "memory.jsonl")}
-		},
-		tool: "create_entities", input: func(string) object {
+		variable: "MEMORY_FILE_PATH",
+		tool:     "create_entities", input: func(string) object {
 			return object{"entities": []object{{"name": "Ada", "entityType": "person", "observations": []string{"writes programs"}}}}
 		},
 		result: "writes programs",
@@ -63,6 +61,13 @@ var reals = []real{
 		},
 		result: "thoughtHistoryLength",
 	},
+}
+
+func (r real) variables(workspace string) object {
+	if r.variable == "" {
+		return object{}
+	}
+	return object{r.variable: filepath.Join(workspace, "memory.jsonl")}
 }
 
 // TestRealServers has a scripted model call servers that others have written: each call waits for a person, runs once, and its result reaches the model.
@@ -87,11 +92,11 @@ func TestRealServers(t *testing.T) {
 	servers := object{}
 	for _, r := range reals {
 		program, script := node(t, "server-"+r.name+"/dist/index.js")
-		servers[r.name] = object{"command": program, "args": append([]string{script}, r.arguments(s.workspace)...), "required": true}
-		if r.env != nil {
-			servers[r.name].(object)["setEnv"] = r.env(s.workspace)
+		servers[r.name] = object{
+			"command": program, "args": append([]string{script}, r.arguments(s.workspace)...), "setEnv": r.variables(s.workspace), "required": true,
+			// The packages of the server, and the folder that it may write: the operator's word that it takes no code from there.
+			"mounts": object{must2(npm())(t): "read", s.workspace: "write"},
 		}
-		servers[r.name].(object)["mounts"] = []object{{"path": must2(npm())(t)}}
 	}
 	s.configure(m, servers)
 	s.start()
