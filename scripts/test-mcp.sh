@@ -20,4 +20,5 @@ provide() {
 step provide provide
 step vet go vet -tags mcp ./test/mcp/...
 
-go_tests -tags mcp -vet=off -count=1 -timeout 9m "$@" ./test/mcp
+# Most of it waits: for leases that run out, and for servers that never answer.
+go_tests -tags mcp -vet=off -count=1 -timeout 9m -parallel 8 "$@" ./test/mcp

@@ -265,7 +265,9 @@ type campaign struct {
 	model   *model
 	place   string // of the ledger
 	private atomic.Int64
-	counts  struct{ executions, approvals, questions, effects, calls atomic.Int64 }
+
+	sawPrograms atomic.Bool
+	counts      struct{ executions, approvals, questions, effects, calls atomic.Int64 }
 }
 
 // TestHostile drives each behaviour of a hostile server through the whole stack.
@@ -297,12 +299,11 @@ func (c *campaign) over(t *testing.T) {
 	if n := c.private.Load(); n > 0 {
 		t.Errorf("%d requests reached a private address that a server had named", n)
 	}
-	left := func() []harness.Proc { return harness.WithVariable("WHO=" + c.home) }
-	for deadline := time.Now().Add(30 * time.Second); len(left()) > 0 && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(30 * time.Second); len(c.programs()) > 0 && time.Now().Before(deadline); {
 		time.Sleep(100 * time.Millisecond)
 	}
-	if all := left(); len(all) > 0 {
-		t.Errorf("servers outlive their executions: %v", all)
+	if all := c.programs(); len(all) > 0 || !c.sawPrograms.Load() {
+		t.Errorf("servers outlive their executions: %v; servers were seen before: %v", all, c.sawPrograms.Load())
 	}
 	for _, sent := range c.model.requests("") {
 		c.hushed("a request to the model", sent)
@@ -314,6 +315,9 @@ func (c *campaign) over(t *testing.T) {
 	t.Logf("%d executions, %d calls, %d approvals, %d questions, %d effects; at most %d MiB", c.counts.executions.Load(), c.counts.calls.Load(),
 		c.counts.approvals.Load(), c.counts.questions.Load(), c.counts.effects.Load(), peak)
 }
+
+// programs are the processes of hostile servers over stdio.
+func (c *campaign) programs() []harness.Proc { return harness.WithVariable("WHO=" + c.home) }
 
 func newCampaign(t *testing.T) *campaign {
 	t.Helper()
@@ -383,6 +387,8 @@ func (c *campaign) try(t *testing.T, r trial, entry string) {
 	end, asked := c.person(t, id, func(a approval) object {
 		if a.Kind == string(domain.ApprovalQuestion) {
 			questions++
+		} else if len(c.programs()) > 0 {
+			c.sawPrograms.Store(true)
 		}
 		if questions == patient { // a server asks for ever, and the person has enough
 			_, _, err := c.send("POST", "/executions/"+id+"/cancel", nil)

@@ -21,12 +21,12 @@ import (
 var (
 	callPoints = []string{
 		"before.toolCall.requested", "after.toolCall.requested", "before.approval.requested", "after.approval.requested",
-		"before.request.decide", "after.request.decide", "after.http.decide", "before.approval.resolved", "after.approval.resolved",
+		"before.request.decide", "after.request.decide", "after.http.decide",
 		"before.toolCall.started", "after.toolCall.started", "before.mcp.call", "after.mcp.call", "before.toolCall.completed", "after.toolCall.completed",
 	}
 	questionPoints = []string{
 		"before.mcp.call", "after.mcp.call", "before.approval.requested:2", "after.approval.requested:2", "before.request.decide:2", "after.request.decide:2",
-		"after.http.decide:2", "before.approval.resolved:2", "after.approval.resolved:2",
+		"after.http.decide:2",
 	}
 	repeatPoints = []string{"before.toolCall.started:2", "after.toolCall.started:2", "before.mcp.call:2", "after.mcp.call:2", "before.toolCall.completed", "after.toolCall.completed"}
 )
@@ -147,6 +147,8 @@ func (w *kills) judge(t *testing.T, end execution, asked []approval, log []harne
 		t.Errorf("the call ran %d times, and the server was answered %d times", ran, answers)
 	case calls[0].Outcome == domain.OutcomeSucceeded && ran == 0:
 		t.Error("it is told as succeeded, and never ran")
+	case calls[0].Outcome == domain.OutcomeSucceeded && strings.HasPrefix(w.behaviour, "asks") && answers == 0:
+		t.Error("it is told as succeeded, and the server never got the answer to its question")
 	case calls[0].Outcome != domain.OutcomeSucceeded && calls[0].Outcome != domain.OutcomeUnknown:
 		t.Errorf("the outcome is %s: %s", calls[0].Outcome, calls[0].Output)
 	case calls[0].Outcome == domain.OutcomeUnknown && !started(log):
@@ -169,18 +171,17 @@ func (w *kills) judge(t *testing.T, end execution, asked []approval, log []harne
 }
 
 // surely: at this point no request is in flight, so that who takes over can go on. With the revision 2026-07-28 that is so also while its question is open.
+// A decision wakes its session at once, so that behind one nobody knows how far the call is.
 func surely(behaviour, point string) bool {
-	event := strings.TrimSuffix(point[strings.Index(point, ".")+1:], ":2")
-	question := strings.HasSuffix(point, ":2")
-	switch {
-	case point == inFlight || event == "mcp.call" || point == "after.toolCall.started" || point == "before.toolCall.completed":
-		return false
-	case question && !strings.HasSuffix(behaviour, "-2026"):
-		return false
-	case point == "after.toolCall.started:2" || point == "before.approval.requested:2":
+	moment, question := strings.CutSuffix(point, ":2")
+	switch moment {
+	case inFlight, "before.mcp.call", "after.mcp.call", "after.toolCall.started", "before.toolCall.completed", "after.request.decide", "after.http.decide":
 		return false
 	}
-	return true
+	if question && !strings.HasSuffix(behaviour, "-2026") {
+		return false
+	}
+	return point != "before.approval.requested:2"
 }
 
 func started(log []harness.Event) bool {
