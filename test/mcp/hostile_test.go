@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"bufio"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
@@ -287,8 +288,23 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	})
+	t.Run("login", c.login)
 	c.over(t)
 }
+
+// login signs in at a server whose metadata leads to a private address: it is not followed there.
+func (c *campaign) login(t *testing.T) {
+	command := exec.Command(c.binary, "mcp", "login", signIn, "--no-browser")
+	command.Env, command.Dir = c.env, c.home
+	output, err := command.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "127.0.0.2") {
+		t.Errorf("mcp login: %v\n%s", err, output)
+	}
+	c.hushed("the output of mcp login", string(output))
+}
+
+// signIn is the entry of a server that wants a sign-in.
+const signIn = "sign-in"
 
 func entry(i int, r trial, transport string) string {
 	return fmt.Sprintf("t%d-%s-%s", i, r.behaviour, transport)
@@ -304,6 +320,10 @@ func (c *campaign) over(t *testing.T) {
 	}
 	if all := c.programs(); len(all) > 0 || !c.sawPrograms.Load() {
 		t.Errorf("servers outlive their executions: %v; servers were seen before: %v", all, c.sawPrograms.Load())
+	}
+	for _, path := range []string{"/mcp-servers", "/approvals?limit=200", "/audit?limit=200", "/permission-rules"} {
+		_, _, err := c.send("GET", path, nil) // which looks for the token
+		must(t, err)
 	}
 	for _, sent := range c.model.requests("") {
 		c.hushed("a request to the model", sent)
@@ -323,7 +343,7 @@ func newCampaign(t *testing.T) *campaign {
 	t.Helper()
 	c := &campaign{}
 	c.model = newModel(t, c.script)
-	c.server = newServer(t, c.model, nil)
+	c.server = newServer(t, c.model, nil, "SIGNOFF_ENCRYPTION_KEY="+base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	c.place = filepath.Join(c.workspace, "ledger.txt")
 	private := must2(net.Listen("tcp", "127.0.0.2:0"))(t)
 	inside := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { c.private.Add(1) }))
@@ -340,6 +360,7 @@ func newCampaign(t *testing.T) *campaign {
 		})
 		servers[entry(i, r, web)] = harness.With(common, object{"url": base + "/" + entry(i, r, web) + "/" + r.behaviour, "bearerEnv": "TOKEN"})
 	}
+	servers[signIn] = object{"url": base + "/" + signIn + "/wants-oauth", "oauth": object{"scopes": []string{"read"}}}
 	c.configure(c.model, servers)
 	c.start()
 	return c
