@@ -84,7 +84,7 @@ var trials = []trial{
 	{behaviour: "names", outcomes: succeeded, ran: one, check: namesAreWellFormed},
 	{behaviour: "names-2026", outcomes: succeeded, ran: one, check: namesAreWellFormed},
 	{behaviour: "schemas", ran: [2]int{0, 1}},
-	{behaviour: "deep-schema", ran: [2]int{0, 1}},
+	{behaviour: "deep-schema", fields: object{"startTimeoutSeconds": 3}, ran: [2]int{0, 1}},
 	{behaviour: "structured-bomb", ran: one},
 	{behaviour: "structured-lie", outcomes: succeeded, ran: one, check: isTold("does not fit")},
 
@@ -92,7 +92,7 @@ var trials = []trial{
 	{behaviour: "huge-result-2026", ran: one, check: isShort},
 	{behaviour: "huge-image", ran: one, check: isShort},
 	{behaviour: "endless-line", outcomes: failed, ran: one, check: isTold("more than 16 MiB")},
-	{behaviour: "deep-result", ran: one, check: isShort},
+	{behaviour: "deep-result", fields: soon, ran: one, check: isShort},
 	{behaviour: "injection", outcomes: succeeded, ran: one, check: isMarked},
 	{behaviour: "binary", ran: one},
 	{behaviour: "odd-content", ran: one},
@@ -134,8 +134,8 @@ var trials = []trial{
 	{behaviour: "asks-url-2026", outcomes: succeeded, ran: none, check: showsTheHost},
 	{behaviour: "asks-odd", ran: none},
 	{behaviour: "asks-odd-2026", ran: none},
-	{behaviour: "asks-for-ever", ran: none},
-	{behaviour: "asks-for-ever-2026", ran: none},
+	{behaviour: "asks-for-ever", fields: soon, ran: none, check: isBounded},
+	{behaviour: "asks-for-ever-2026", ran: none, check: isBounded},
 	{behaviour: "huge-state-2026", outcomes: failed, ran: none},
 	{behaviour: "many-questions-2026", outcomes: failed, ran: none},
 	{behaviour: "asks-others", ran: one},
@@ -226,6 +226,13 @@ func isAsked(action string) func(*testing.T, result) {
 		}), want) {
 			t.Errorf("the server was told %v, want %v", r.ledger, want)
 		}
+	}
+}
+
+// isBounded: nobody is asked for ever.
+func isBounded(t *testing.T, r result) {
+	if n := r.questions(); n != 10 {
+		t.Errorf("a person was asked %d questions, want the ten of docs/mcp.md", n)
 	}
 }
 
@@ -404,16 +411,9 @@ func (c *campaign) try(t *testing.T, r trial, entry string) {
 		decide = yes
 	}
 	id := c.begin(t, fmt.Sprintf("use %s %d", entry, max(r.calls, 1)), entry).ID
-	questions := 0
 	end, asked := c.person(t, id, func(a approval) object {
-		if a.Kind == string(domain.ApprovalQuestion) {
-			questions++
-		} else if len(c.programs()) > 0 {
+		if !c.sawPrograms.Load() && len(c.programs()) > 0 {
 			c.sawPrograms.Store(true)
-		}
-		if questions == patient { // a server asks for ever, and the person has enough
-			_, _, err := c.send("POST", "/executions/"+id+"/cancel", nil)
-			must(t, err)
 		}
 		return decide(a)
 	})
@@ -433,9 +433,6 @@ func (c *campaign) try(t *testing.T, r trial, entry string) {
 		t.Logf("it ended as %s %+v with %v\n%s", end.Status, end.Output, got.ledger, c.tail(t, id))
 	}
 }
-
-// patient is how many questions of one call a person reads.
-const patient = 12
 
 // judge holds a trial against what it says of itself, and all of them against the promise: nothing runs unasked.
 func (c *campaign) judge(t *testing.T, r result) {
@@ -465,7 +462,7 @@ func (c *campaign) judge(t *testing.T, r result) {
 	if ran < r.ran[0] || ran > r.ran[1] {
 		t.Errorf("it ran %d times, want %v", ran, r.ran)
 	}
-	if tired := r.end.Status == string(domain.StatusCancelled) && r.questions() >= patient; r.end.Status != string(domain.StatusCompleted) && !tired {
+	if r.end.Status != string(domain.StatusCompleted) {
 		t.Errorf("the execution is %s", r.end.Status)
 	}
 	if missing := r.end.Output != nil && r.end.Output.Text == "missing"; r.missing != missing && (r.missing || r.ran[0] > 0) {

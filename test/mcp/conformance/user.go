@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,7 +33,7 @@ type user struct {
 // metadata is the document that a client id of the kit points at. Nobody reads it.
 const metadata = "https://conformance-test.local/client-metadata.json"
 
-func newUser(ctx context.Context, url string) (u *user, err error) {
+func newUser(ctx context.Context, address string) (u *user, err error) {
 	u = &user{}
 	defer func() {
 		if err != nil {
@@ -56,7 +57,12 @@ func newUser(ctx context.Context, url string) (u *user, err error) {
 	if err != nil {
 		return u, err
 	}
-	u.server = mcp.Server{URL: url, Required: true, OAuth: given.oauth()}
+	u.server = mcp.Server{URL: address, Required: true, OAuth: given.oauth()}
+	if u.server.OAuth != nil && u.server.OAuth.ClientSecretEnv != "" {
+		if u.server.OAuth.Issuer, err = issuerOf(ctx, address); err != nil {
+			return u, err
+		}
+	}
 	lookup := func(string) (string, bool) { return given.ClientSecret, given.ClientSecret != "" }
 	catalog, err := mcp.NewCatalog(map[string]mcp.Server{name: u.server}, lookup)
 	if err != nil {
@@ -124,6 +130,31 @@ func (given kitContext) oauth() *mcp.OAuth {
 		signIn.Grant = mcp.GrantClientCredentials
 	}
 	return signIn
+}
+
+// issuerOf is where the operator has registered the client whose secret the kit hands out. The kit says it nowhere but in the metadata of its server.
+func issuerOf(ctx context.Context, server string) (string, error) {
+	at, err := url.Parse(server)
+	if err != nil {
+		return "", err
+	}
+	at.Path = "/.well-known/oauth-protected-resource" + at.Path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer response.Body.Close()
+	var document struct {
+		Servers []string `json:"authorization_servers"`
+	}
+	if err := json.NewDecoder(response.Body).Decode(&document); err != nil || len(document.Servers) == 0 {
+		return "", fmt.Errorf("the server of the kit names no authorization server: %w", err)
+	}
+	return document.Servers[0], nil
 }
 
 // signIns is how often an operator signs in for one use of a server before giving up.
