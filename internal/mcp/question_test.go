@@ -305,7 +305,7 @@ func TestAFloodOfQuestions(t *testing.T) {
 func TestRootsAreRefused(t *testing.T) {
 	session := opened(t, stdioServer, withTools(revisionLegacy, func(server *sdk.Server) {
 		sdk.AddTool(server, &sdk.Tool{Name: "roots"}, func(ctx context.Context, request *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
-			_, err := request.Session.ListRoots(ctx, nil)
+			_, err := request.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers of the older revision may still ask
 			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(err)}}}, nil, nil
 		})
 	}))

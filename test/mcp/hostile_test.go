@@ -40,13 +40,12 @@ type trial struct {
 type result struct {
 	*campaign
 	trial
-	entry   string
-	end     execution
-	asked   []approval
-	log     []harness.Event
-	ledger  []string // its lines
-	told    []string // by the model: the results of its calls
-	private int      // requests that reached the private address, of all trials
+	entry  string
+	end    execution
+	asked  []approval
+	log    []harness.Event
+	ledger []string // its lines
+	told   []string // by the model: the results of its calls
 }
 
 var (

@@ -67,8 +67,7 @@ func lists(ctx context.Context, u *user) error {
 // calls is one call.
 func calls(tool, arguments string) func(context.Context, *user) error {
 	return func(ctx context.Context, u *user) error {
-		_, err := u.call(ctx, tool, json.RawMessage(arguments))
-		return err
+		return u.call(ctx, tool, json.RawMessage(arguments))
 	}
 }
 
@@ -79,7 +78,7 @@ func callsAll(ctx context.Context, u *user) error {
 		return err
 	}
 	for _, tool := range tools {
-		if _, err := u.call(ctx, tool.Tool, json.RawMessage(`{"region":"us-west1"}`)); err != nil {
+		if err := u.call(ctx, tool.Tool, json.RawMessage(`{"region":"us-west1"}`)); err != nil {
 			fmt.Fprintln(os.Stderr, tool.Tool, err)
 		}
 	}
@@ -96,8 +95,7 @@ func echoesSchema(ctx context.Context, u *user) error {
 	if err != nil {
 		return err
 	}
-	_, err = u.call(ctx, "json_schema_echo", arguments)
-	return err
+	return u.call(ctx, "json_schema_echo", arguments)
 }
 
 // usesAll calls a tool, reads a resource and gets a prompt.
@@ -138,7 +136,7 @@ func callsOfContext(ctx context.Context, u *user) error {
 		return err
 	}
 	for _, call := range wanted.ToolCalls {
-		if _, err := u.call(ctx, call.Name, call.Arguments); err != nil {
+		if err := u.call(ctx, call.Name, call.Arguments); err != nil {
 			fmt.Fprintln(os.Stderr, call.Name, err)
 		}
 	}
@@ -159,10 +157,10 @@ func (u *user) find(ctx context.Context, tool string) (mcp.Tool, error) {
 }
 
 // call calls a tool, and answers with yes what the server asks.
-func (u *user) call(ctx context.Context, tool string, arguments json.RawMessage) (mcp.Result, error) {
+func (u *user) call(ctx context.Context, tool string, arguments json.RawMessage) error {
 	defined, err := u.find(ctx, tool)
 	if err != nil {
-		return mcp.Result{}, err
+		return err
 	}
 	call := mcp.Call{
 		Server: name, Tool: tool, Definition: defined.Definition, Arguments: arguments,
@@ -171,13 +169,13 @@ func (u *user) call(ctx context.Context, tool string, arguments json.RawMessage)
 	for range 5 {
 		answer, err := u.session.Call(ctx, call)
 		if err != nil || answer.Form == nil {
-			return answer.Result, err
+			return err
 		}
 		said, err := agrees(answer.Form)
 		if err != nil {
-			return mcp.Result{}, err
+			return err
 		}
 		call.Repeat, call.Answer = answer.Repeat, &said
 	}
-	return mcp.Result{}, errors.New("the server asks and asks")
+	return errors.New("the server asks and asks")
 }

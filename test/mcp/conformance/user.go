@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/mcp"
@@ -101,7 +102,7 @@ func (u *user) close() (err error) {
 	if u.store != nil {
 		err = errors.Join(err, u.store.Close())
 	}
-	return errors.Join(err, os.RemoveAll(u.folder))
+	return errors.Join(err, os.RemoveAll(u.folder)) //nolint:gosec // the folder that newUser has made
 }
 
 // kitContext is what the kit tells a client beside the address, as an operator would be told it.
@@ -139,11 +140,11 @@ func issuerOf(ctx context.Context, server string) (string, error) {
 		return "", err
 	}
 	at.Path = "/.well-known/oauth-protected-resource" + at.Path
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil) //nolint:gosec // the address is the kit's
 	if err != nil {
 		return "", err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := browser.Do(request) //nolint:gosec // as above
 	if err != nil {
 		return "", err
 	}
@@ -156,6 +157,9 @@ func issuerOf(ctx context.Context, server string) (string, error) {
 	}
 	return document.Servers[0], nil
 }
+
+// browser is where the operator looks things up and signs in.
+var browser = &http.Client{Timeout: 15 * time.Second}
 
 // signIns is how often an operator signs in for one use of a server before giving up.
 const signIns = 3
@@ -183,7 +187,7 @@ func (u *user) usesTools(ctx context.Context) error {
 		return err
 	}
 	for _, tool := range tools {
-		if _, err := u.call(ctx, tool.Tool, json.RawMessage(`{}`)); err != nil {
+		if err := u.call(ctx, tool.Tool, json.RawMessage(`{}`)); err != nil {
 			return err
 		}
 	}
@@ -222,7 +226,7 @@ func browse(ctx context.Context, address string) error {
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := browser.Do(request)
 	if err != nil {
 		return err
 	}
