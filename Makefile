@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short escapes fuzz test-agents test-client test-console chaos-short chaos bench bench-short lint fmt clean
+.PHONY: help build generate demo run test test-short escapes fuzz test-agents test-mcp test-client test-console chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -36,6 +36,9 @@ fuzz: ## Run each fuzz target beyond its seeds; prints how many ran
 
 test-agents: ## Drive real agents through the server (needs npm; installs two gigabytes once)
 	@scripts/test-agents.sh
+
+test-mcp: ## Drive MCP servers through the server: the conformance kit, servers from npm, a hostile one, kills (needs npm)
+	@scripts/test-mcp.sh
 
 test-client: ## Test the TypeScript client against the real server, and the vendors' SDKs against our mocks (needs npm)
 	@scripts/test-client.sh

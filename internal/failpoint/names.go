@@ -114,6 +114,10 @@ var (
 	BeforeFileChange = before("tool.changeFiles")
 	AfterFileChange  = after("tool.changeFiles")
 
+	// A request to a tool of an MCP server.
+	BeforeMCPCall = before("mcp.call")
+	AfterMCPCall  = after("mcp.call")
+
 	// The supervisor of a command or an agent, as its server sees it.
 	BeforeSpawn       = before("sandbox.spawn")
 	AfterSpawn        = after("sandbox.spawn")

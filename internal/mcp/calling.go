@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
+	"signoff/internal/failpoint"
 	"signoff/internal/mcp/wire"
 )
 
@@ -130,7 +131,9 @@ func (c *connection) call(ctx context.Context, call Call, input input) (json.Raw
 		raw, err := c.send(clock.ctx, "tools/call", func(ctx context.Context) error {
 			params.Meta = nil
 			params.SetProgressToken(open.token)
+			failpoint.Hit(failpoint.BeforeMCPCall)
 			_, err := c.session.CallTool(ctx, params)
+			failpoint.Hit(failpoint.AfterMCPCall)
 			return err
 		})
 		if err != nil {

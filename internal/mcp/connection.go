@@ -233,7 +233,19 @@ func (d dialling) client(c *connection, discovering *discovery) *sdk.Client {
 		ProgressNotificationHandler: c.progress,
 	})
 	client.AddSendingMiddleware(discovering.middleware, uncached)
+	client.AddReceivingMiddleware(rootless)
 	return client
+}
+
+// rootless refuses the request for roots, which the SDK answers with an empty list, whatever is declared: a server may take that for "no folder is
+// off limits". https://modelcontextprotocol.io/specification/2025-11-25/client/roots#error-handling
+func rootless(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, request sdk.Request) (sdk.Result, error) {
+		if method == "roots/list" {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "Roots not supported"}
+		}
+		return next(ctx, method, request)
+	}
 }
 
 // uncached takes the time to live out of lists, because the SDK would answer the list before a call from its memory.

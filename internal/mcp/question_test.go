@@ -322,3 +322,17 @@ func TestAPageThatHasToBeOpenedFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestRootsAreRefused has a server ask for the roots that nobody has declared. The SDK would answer with none.
+func TestRootsAreRefused(t *testing.T) {
+	session := opened(t, stdioServer, withTools(revisionLegacy, func(server *sdk.Server) {
+		sdk.AddTool(server, &sdk.Tool{Name: "roots"}, func(ctx context.Context, request *sdk.CallToolRequest, _ struct{}) (*sdk.CallToolResult, any, error) {
+			_, err := request.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers of the older revision may still ask
+			return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: fmt.Sprint(err)}}}, nil, nil
+		})
+	}))
+	answer, err := call(t, session, "roots", `{}`)
+	if err != nil || !strings.Contains(answer.Result.Text, "method not found") {
+		t.Errorf("%q, %v", answer.Result.Text, err)
+	}
+}

@@ -123,6 +123,8 @@ var handingOff = []failpoint.Name{failpoint.BeforeHandOff, failpoint.BeforeSessi
 var unreached = map[failpoint.Name]string{
 	failpoint.BeforeReleaseExecution: "a server releases a single execution only where it owns one that it cannot drive: the answer to its claim was lost",
 	failpoint.AfterReleaseExecution:  "as the one before",
+	failpoint.BeforeMCPCall:          "the executions of this campaign use no MCP server; TestKills of test/mcp goes through both",
+	failpoint.AfterMCPCall:           "as the one before",
 }
 
 // ofPostgres are the names that SQLite does not reach: it writes the text of an agent step by step.

@@ -185,7 +185,7 @@ var arrows = []arrow{
 			return below(file, "internal/launch") || below(file, "internal/mcp") && strings.Count(file, "/") == 2
 		},
 		func(imported string) bool {
-			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress", "internal/jcs", "internal/schema", "internal/mcp/wire")(imported)
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress", "internal/failpoint", "internal/jcs", "internal/schema", "internal/mcp/wire")(imported)
 		}, false},
 	{"only runbooks/template renders: it gives templates a budget and shares the memory out", notIn("internal/runbooks/template"),
 		ours("internal/runbooks/template/jinja"), true},
