@@ -26,6 +26,7 @@ import (
 	"signoff/internal/keys"
 	"signoff/internal/llm"
 	"signoff/internal/mcp"
+	"signoff/internal/mcp/oauth"
 	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
@@ -50,6 +51,8 @@ type App struct {
 	sweeper  *dispatch.Sweeper
 	server   *http.Server
 	listener net.Listener
+
+	credentials *oauth.Credentials // for MCP servers
 
 	// FirstToken: this start made the first token.
 	FirstToken bool
@@ -101,8 +104,11 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
+	if a.credentials, err = config.openCredentials(a.store, a.masker); err != nil {
+		return nil, err
+	}
 	mcpManager := mcp.NewManager(mcp.ManagerConfig{
-		Catalog: servers, Programs: programs, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version,
+		Catalog: servers, Programs: programs, Credentials: a.credentials, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version,
 	})
 	if a.models, err = file.openModels(known, a.masker, mcpSessions{mcpManager}); err != nil {
 		return nil, err
@@ -308,6 +314,9 @@ func (a *App) Close() error {
 	}
 	if a.agents != nil {
 		a.agents.Close()
+	}
+	if a.credentials != nil {
+		a.credentials.Close()
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

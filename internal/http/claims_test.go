@@ -159,7 +159,7 @@ var claims = []claim{
 		"allow safeModeOff: unheard-of x", "ask catastrophic: rm -rf /", "ask rule: make x"}},
 	{policyPage, "`safeMode: false` is full trust: nothing asks but the catastrophic and what a rule asks about, and nothing is refused but what is off, denied or blocked", trusted + `,"capabilities":{"execute":"deny"}`, []string{"deny capability: ls"}},
 
-	{approvalsPage, "A person is asked where a capability says `ask`, where a rule says so, where the bash policy denies or cannot judge a command, and before every catastrophic one.",
+	{approvalsPage, "A person is asked where a capability says `ask`, where a rule says so, where the bash policy denies or cannot judge a command, where the definition of an [MCP tool](mcp.md#policy-and-pins) has changed, and before every catastrophic one.",
 		bash("deny", "hitl", allowing(`^ls\b`)) + "," + matching("ask", `{"command":"ls -x *"}`), []string{
 			"ask capability: WRITE a", "ask rule: ls -x a", "ask bashPolicy: make", "ask rule: ls $A", "ask catastrophic: rm -rf /"}},
 	{approvalsPage, "**No rule allows** catastrophic commands, calls that a capability denies, and commands that a bash policy blocks.", `"capabilities":{"write":"deny"},` + bash("allow", "block", denying("^make")) + "," + matching("allow", `{"tool":"bash"}`), []string{
@@ -333,11 +333,13 @@ func TestEveryRowOfTheNineStepsHappens(t *testing.T) {
 	h := newJudgingServer(t)
 	_, section, _ := strings.Cut(documentText(t, policyPage), "## The nine steps")
 	section, _, _ = strings.Cut(section, "###")
-	seen := map[string]bool{"1 brokenPolicy": true} // of what an older version stored; see approvals.TestTheNineSteps
+	// The first is of what an older version stored, see approvals.TestTheNineSteps; the second of a tool that nobody can call here, see approvals.TestPins.
+	elsewhere := map[string]bool{"1 brokenPolicy": true, "3 pin": true}
+	seen := map[string]bool{}
 	for _, row := range regexp.MustCompile("(?m)^\\| (\\d) \\| (.*) \\| (.*) \\| `(\\w+)` \\|$").FindAllStringSubmatch(section, -1) {
 		key := row[1] + " " + row[4]
 		with, there := examples[key]
-		if seen[key] = true; !there && key != "1 brokenPolicy" {
+		if seen[key] = true; !there && !elsewhere[key] {
 			t.Errorf("no example is decided by %s", key)
 			continue
 		}

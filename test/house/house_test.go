@@ -175,7 +175,7 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/acp/wire")(imported)
 		}, false},
-	{"only mcp speaks MCP", notIn("internal/mcp", "test/mcp"), in("github.com/modelcontextprotocol/go-sdk"), true},
+	{"only mcp speaks MCP", notIn("internal/mcp", "test/mcp", "test/e2e"), in("github.com/modelcontextprotocol/go-sdk"), true},
 	{"the transports to MCP servers know no configuration", in("internal/mcp/wire"),
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/egress")(imported)
