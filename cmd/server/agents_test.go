@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 	"signoff/internal/tools/hosttest"
@@ -246,7 +247,7 @@ func TestDoctorTellsOfAgents(t *testing.T) {
 	}
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
-	d.agents(t.Context(), config, read, nil, box)
+	d.agents(t.Context(), config, read, &mcp.Catalog{}, nil, box)
 	for _, line := range []string{
 		"ok    agent mine             my-agent 1.2.3; not isolated: it runs as the server's user\n",
 		"FAIL  agent gone             The program \"gone-agent\" is not on the server's PATH.\n",
@@ -308,7 +309,7 @@ func TestDoctorDoesNotMindWhatNobodyConfigured(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
-	d.agents(t.Context(), Config{Addr: "127.0.0.1:0", DataDir: t.TempDir()}, demoModels(), nil, nil)
+	d.agents(t.Context(), Config{Addr: "127.0.0.1:0", DataDir: t.TempDir()}, demoModels(), &mcp.Catalog{}, nil, nil)
 	if d.broken || strings.Count(out.String(), "-     agent ") != 6 {
 		t.Error(out.String())
 	}

@@ -15,6 +15,7 @@ import (
 	"signoff/internal/environments"
 	"signoff/internal/llm"
 	script "signoff/internal/llm/demo"
+	"signoff/internal/mcp"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
@@ -26,7 +27,7 @@ import (
 func doctor(ctx context.Context, args []string, std stdio) error {
 	set := flags("doctor", std)
 	environment := set.String("environment", "", "show what a command would see in this environment, and nothing else")
-	quiet := set.Bool("no-requests", false, "ask no model for an answer, which costs some tokens of each; look only whether their servers answer")
+	quiet := set.Bool("no-requests", false, "ask no model for an answer, which costs some tokens of each, and no MCP server for its tools; look only whether the servers of models answer")
 	directory := set.String("directory", "", "the working directory of that command; the workspace's root without it")
 	if err := parse(set, args); err != nil {
 		return err
@@ -52,7 +53,8 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.settings(file)
 	d.webhooks(file)
 	d.models(ctx, file, !*quiet)
-	d.agents(ctx, config, file, known, box)
+	servers := d.mcpServers(ctx, config, file, known, box, !*quiet)
+	d.agents(ctx, config, file, servers, known, box)
 	if d.broken {
 		return errors.New("a configured part does not work")
 	}
@@ -241,16 +243,11 @@ func (d *diagnosis) runbooks(file configFile, known []string) {
 
 // agents lists missing agents, too, with what to install. A missing agent is a mistake only if the
 // configuration names them.
-func (d *diagnosis) agents(ctx context.Context, config Config, file configFile, known *environments.Catalog, box *sandbox.Sandbox) {
-	servers, err := file.openMCPServers()
-	if err != nil {
-		d.bad("MCP servers", err)
+func (d *diagnosis) agents(
+	ctx context.Context, config Config, file configFile, servers *mcp.Catalog, known *environments.Catalog, box *sandbox.Sandbox,
+) {
+	if servers == nil { // said above
 		return
-	}
-	if files, err := file.openWorkspace(config); err == nil && known != nil && box != nil { // otherwise it is said above
-		if _, err := file.openMCPPrograms(servers, known, box, d.masker, files.Roots()); err != nil {
-			d.bad("MCP servers", err)
-		}
 	}
 	opened, err := file.openAgents(config, servers, known, box, d.masker)
 	if err != nil {
