@@ -122,7 +122,7 @@ func openBrowser(address string) error {
 	if err != nil {
 		return err
 	}
-	command := exec.Command(path, address) //nolint:noctx // it outlives this command
+	command := exec.Command(path, address)
 	command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, prefix+"_") })
 	if err := command.Start(); err != nil {
 		return err

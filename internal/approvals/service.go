@@ -331,8 +331,8 @@ func (s *Service) describeEdited(request domain.Request, approval domain.Approva
 	var tool struct {
 		InputSchema json.RawMessage `json:"inputSchema"`
 	}
-	if json.Unmarshal(call.MCP.Canonical, &tool) != nil || tool.InputSchema == nil {
-		return call, nil // too long to be kept: the server checks them
+	if err := json.Unmarshal(call.MCP.Canonical, &tool); err != nil || tool.InputSchema == nil {
+		return call, nil //nolint:nilerr // too long to be kept: the server checks them
 	}
 	wanted, err := schema.Compile(tool.InputSchema)
 	if err != nil {

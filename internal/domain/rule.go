@@ -50,10 +50,11 @@ type Matcher struct {
 
 // Empty reports whether no field is set.
 func (m Matcher) Empty() bool {
-	if len(m.Arguments) == 0 {
-		m.Arguments = nil
+	named := m
+	if len(named.Arguments) == 0 {
+		named.Arguments = nil
 	}
-	return reflect.ValueOf(m).IsZero()
+	return reflect.ValueOf(named).IsZero()
 }
 
 // Equal reports whether both matchers say the same.

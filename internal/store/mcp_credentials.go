@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-const credentialColumns = `tenant_id, server, issuer, resource, client_id, sealed, updated_us, refused_us`
+const credentialColumns = `tenant_id, server, issuer, resource, client_id, sealed, updated_us, refused_us` //nolint:gosec // the names of columns
 
 func scanCredential(row scanner) (domain.MCPCredential, error) {
 	var (
@@ -67,7 +67,7 @@ func (s *Store) DeleteMCPCredentials(ctx context.Context, tenant domain.TenantID
 
 // ofCredential is the condition of the row of a key. asRead holds as long as nobody has written other tokens since they were read.
 const (
-	ofCredential = `tenant_id = $1 and server = $2 and issuer = $3 and resource = $4 and client_id = $5`
+	ofCredential = `tenant_id = $1 and server = $2 and issuer = $3 and resource = $4 and client_id = $5` //nolint:gosec // a condition
 	asRead       = ofCredential + ` and sealed = $6`
 )
 

@@ -96,7 +96,7 @@ func registerDynamically(ctx context.Context, through *http.Client, at *oauthex.
 		GrantTypes: []string{"authorization_code", "refresh_token"}, ResponseTypes: []string{"code"},
 	}, through)
 	if err != nil {
-		return client{}, fmt.Errorf("Signoff cannot register with the authorization server: %w", registrationFailure(err))
+		return client{}, fmt.Errorf("no registration with the authorization server: %w", registrationFailure(err))
 	}
 	by := client{ID: made.ClientID, Secret: made.ClientSecret, Method: cmp.Or(made.TokenEndpointAuthMethod, method), Dynamic: true}
 	if !clientIDForm(by.ID) {

@@ -271,7 +271,7 @@ func TestStrangersDoNotEndASignIn(t *testing.T) {
 		back := page.Query().Get("redirect_uri")
 		go func() {
 			for _, stranger := range []string{back, back + "?code=evil", back + "?code=evil&state=guess", strings.TrimSuffix(back, "/callback") + "/?state=" + page.Query().Get("state")} {
-				response, err := http.Get(stranger) //nolint:noctx // it ends with the sign-in
+				response, err := a.Server.Client().Get(stranger)
 				if err != nil {
 					t.Error(err)
 					return

@@ -100,7 +100,7 @@ func call(ctx context.Context, h auth.OAuthHandler, server mcp.Server) error {
 			return err
 		}
 		token.SetAuthHeader(request)
-		response, err := http.DefaultClient.Do(request)
+		response, err := (&http.Client{Timeout: time.Minute}).Do(request)
 		if err != nil {
 			return err
 		}
@@ -458,8 +458,8 @@ func TestNewTokensAreNotLost(t *testing.T) {
 func TestASignInDuringARenewalWins(t *testing.T) {
 	a := oauthtest.New(t)
 	server := a.Entry(mcp.OAuth{})
-	r, cli := newReplica(t, storetest.SQLite(t)), (*replica)(nil)
-	cli = newReplica(t, r.config.Rows)
+	r := newReplica(t, storetest.SQLite(t))
+	cli := newReplica(t, r.config.Rows)
 	r.login(t, server)
 	r.change(t, expire)
 	arrived, answer := make(chan struct{}), make(chan struct{})

@@ -72,21 +72,21 @@ func (p person) look(ctx context.Context, age time.Duration) error {
 	}
 	i := slices.IndexFunc(rows, p.fits)
 	if i < 0 {
-		p.tokens, p.row, p.looked = tokens{}, domain.MCPCredential{}, time.Time{}
+		p.grant.tokens, p.grant.row, p.grant.looked = tokens{}, domain.MCPCredential{}, time.Time{}
 		return p.signIn(whyMissing)
 	}
 	if bytes.Equal(rows[i].Sealed, p.row.Sealed) && rows[i].MCPCredentialKey == p.row.MCPCredentialKey {
-		p.row, p.looked = rows[i], time.Now()
+		p.grant.row, p.grant.looked = rows[i], time.Now()
 		return nil
 	}
 	opened, _, err := p.all.config.Keys.openTokens(rows[i])
 	if err != nil {
-		p.tokens, p.row, p.looked = tokens{}, domain.MCPCredential{}, time.Time{}
+		p.grant.tokens, p.grant.row, p.grant.looked = tokens{}, domain.MCPCredential{}, time.Time{}
 		return unauthorized("The sign-in at MCP server %q was encrypted with a key that SIGNOFF_ENCRYPTION_KEY does not have. Add that key behind the first one, "+
 			"separated by a comma, or sign in again with %s.", p.name, loginCommand(p.tenant, p.name))
 	}
 	p.all.learn(p.tenant, p.name, opened)
-	p.tokens, p.row, p.looked = opened, rows[i], time.Now()
+	p.grant.tokens, p.grant.row, p.grant.looked = opened, rows[i], time.Now()
 	return nil
 }
 

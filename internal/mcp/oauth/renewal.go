@@ -126,9 +126,9 @@ func (p person) writeLate(ctx context.Context) error {
 		written, err := p.all.config.Rows.RenewMCPCredential(ctx, p.row, p.sealed)
 		if err == nil {
 			if written {
-				p.row.Sealed = p.sealed
+				p.grant.row.Sealed = p.sealed
 			}
-			p.sealed, p.looked = nil, time.Time{} // where it was not written, a newer sign-in is there, or none
+			p.grant.sealed, p.grant.looked = nil, time.Time{} // where it was not written, a newer sign-in is there, or none
 			return nil
 		}
 		if sleep(ctx, pause) != nil {

@@ -81,7 +81,7 @@ func (s service) fetch(ctx context.Context, challenges []oauthex.Challenge, leas
 	got := granted(token, scopes, by)
 	got.Forced = forced
 	s.all.learn(s.tenant, s.name, got)
-	s.tokens = got
+	s.grant.tokens = got
 	return nil
 }
 
