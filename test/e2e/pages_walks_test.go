@@ -31,6 +31,7 @@ var walks = map[string]walk{
 	"docs/audit.md":     {begin: asks, after: steps[func(*walker, string)]{"audit verify": keepsHead}},
 	"docs/console.md":   {after: steps[func(*walker, string)]{"xdg-open": opensConsole}},
 	"docs/keys.md":      {after: steps[func(*walker, string)]{"keys list": knowsKey}},
+	"docs/mcp.md":       {config: namesServers},
 	"docs/memory.md":    {begin: writesNotes},
 	"docs/operations.md": {
 		begin: asksAndEnds,
@@ -64,6 +65,15 @@ func scriptedAgents(w *walker) {
 		agents[name] = object{"command": acptest.Build(w.t), "mode": "", "home": "private"}
 	}
 	w.configure(object{"agents": agents})
+}
+
+// namesServers has the MCP servers that the page names. None of them is there: an execution goes on without.
+func namesServers(w *walker) {
+	servers := object{}
+	for _, name := range []string{"github", "files"} {
+		servers[name] = object{"command": "/no/such/program"}
+	}
+	w.configure(object{"models": object{"demo": object{"provider": "demo"}}, "mcpServers": servers})
 }
 
 // asks has an execution wait for a person.
