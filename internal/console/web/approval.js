@@ -11,6 +11,7 @@ import { attribute, fill, h, say, uniqueId } from "./dom.js";
 import { environmentChip, hostWarning, lendsView, riskText, splitReason } from "./environment.js";
 import { moment, words } from "./format.js";
 import { lookup } from "./lookup.js";
+import { mcpToolView, pageView } from "./mcptool.js";
 import { outcomeView } from "./outcome.js";
 import { plainCard } from "./plain.js";
 import { revealed } from "./reveal.js";
@@ -64,7 +65,7 @@ class Card {
     fill(this.warning, hostWarning(approval));
     fill(this.chip, approval.environment && environmentChip(approval.environment));
     fill(this.heading, revealedCall(approval.summary || approval.tool));
-    fill(this.shown, lendsView(approval.environment), whyView(approval), contentView(approval), factsView(approval), identityView(approval));
+    fill(this.shown, lendsView(approval.environment), whyView(approval), mcpToolView(approval), contentView(approval), factsView(approval), identityView(approval));
     this.status();
   }
 
@@ -174,17 +175,18 @@ function whyView(approval) {
   return h("p", { class: `notice ${look}` }, askedBy && h("strong", {}, `${lookup(asks, askedBy) ?? askedBy} `), reason && revealCall(reason));
 }
 
-const looks = { catastrophic: "error", bashPolicy: "warn", server: "warn" };
+const looks = { catastrophic: "error", bashPolicy: "warn", pin: "warn", server: "warn" };
 
 const asks = {
   capability: "The execution's capabilities ask.", bashPolicy: "The rules for commands ask.", catastrophic: "This is always asked about.",
-  rule: "A permission rule asks.", server: "The server stopped meanwhile.",
+  rule: "A permission rule asks.", pin: "The definition of the tool has changed.", server: "The server stopped meanwhile.",
 };
 
 function contentView(approval) {
   const diffs = diffsOf(approval);
   return [
     approval.kind === "question" && h("p", { class: "message" }, revealed(approval.question?.message ?? "")),
+    approval.kind === "question" && pageView(approval.question),
     diffs.map((diff) => diffView(diff.diff, diff)),
     approval.tool !== "question" && argumentsView(approval.tool, approval.arguments, { diffs: approval.kind === "agentPermission" ? [] : diffs }),
   ];

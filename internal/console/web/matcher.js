@@ -19,6 +19,7 @@ const words = {
   path: (value) => ({ text: "on paths like", value }),
   host: hostWords,
   mcpServer: (value) => ({ text: "tools of the MCP server", value }),
+  arguments: (patterns) => ({ text: "with arguments like", value: Object.entries(patterns).map(([name, glob]) => `${name}=${glob}`).join(", ") }),
   environment: (value) => ({ text: "in the environment", value }),
   environmentDigest: (value) => ({ text: "as it was defined with the digest", value }),
 };

@@ -14,6 +14,7 @@ const cases = [
   [{ class: "none" }, ["that need no capability"]],
   [{ class: "write", path: "/srv/**" }, ["that need the capability write", "on paths like /srv/**"]],
   [{ argumentsHash: "abc", mcpServer: "github" }, ["exactly the call with the hash abc", "tools of the MCP server github"]],
+  [{ mcpServer: "files", arguments: { path: "/srv/**", "/deep/0": "x" } }, ["tools of the MCP server files", "with arguments like path=/srv/**, /deep/0=x"]],
   [{ tool: "bash", environment: "app", environmentDigest: "9f" }, ["calls of the tool bash", "in the environment app", "as it was defined with the digest 9f"]],
   [{ moon: { full: true }, tool: "x" }, ["calls of the tool x", 'moon {"full":true}']],
 ];
