@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"signoff/internal/approvals"
 	"signoff/internal/dispatch"
@@ -173,7 +174,27 @@ func resumed(at *atomic.Value, ran *atomic.Int32) sessionstest.Script {
 	}
 }
 
-// TestAYesToAChangeWakesWhatIsParked: an execution without a driver is driven again, because an older rule covers its call now.
+// sinceYesterday moves rules, and the first yes to each tool, one day back: neither was made after a question of today.
+type sinceYesterday struct{ *store.Store }
+
+func (o sinceYesterday) MCPPin(ctx context.Context, of domain.TenantID, server, tool string) (*domain.MCPPin, error) {
+	pin, err := o.Store.MCPPin(ctx, of, server, tool)
+	if pin != nil {
+		pin.First = pin.First.Add(-24 * time.Hour)
+	}
+	return pin, err
+}
+
+func (o sinceYesterday) Rules(ctx context.Context, of domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error) {
+	rules, err := o.Store.Rules(ctx, of, id)
+	for i := range rules {
+		rules[i].Created = rules[i].Created.Add(-24 * time.Hour)
+	}
+	return rules, err
+}
+
+// TestAYesToAChangeWakesWhatIsParked: an execution without a driver is driven again, because an older rule covers its call now. Only the pin
+// is younger than the question.
 func TestAYesToAChangeWakesWhatIsParked(t *testing.T) {
 	s := storetest.SQLite(t)
 	first := newWorld(t, s, calls("a"))
@@ -185,7 +206,7 @@ func TestAYesToAChangeWakesWhatIsParked(t *testing.T) {
 	var at atomic.Value
 	var ran atomic.Int32
 	at.Store("b")
-	w := newWorld(t, s, resumed(&at, &ran), parks)
+	w := newWorldThrough(t, sinceYesterday{s}, s, resumed(&at, &ran), parks)
 	one, two := w.start(), w.start()
 	asked := w.approvals(one, 1)[0]
 	w.approvals(two, 1)
