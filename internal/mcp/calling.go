@@ -85,7 +85,7 @@ func (s *Session) callFailed(ctx context.Context, l *link, c *connection, call C
 		return err
 	}
 	text := s.manager.config.Mask(failed.Text)
-	switch failed.Fate {
+	switch failed.Outcome {
 	case wire.Unsent:
 		return domain.Errorf(domain.CodeNotStarted, "The call did not reach the MCP server %q: it %s.", call.Server, text).With(err)
 	case wire.Refused:
@@ -122,8 +122,8 @@ func (c *connection) call(ctx context.Context, call Call, input input) (json.Raw
 	clock := newClock(ctx, callTimeout(c.server))
 	defer clock.stop()
 	open := &openCall{call: call, clock: clock, ended: clock.ctx, news: make(chan Progress, 1)}
-	told := open.tellProgress()
-	defer told()
+	stop := open.reportProgress()
+	defer stop()
 	c.begin(open)
 	defer c.finish(open)
 	params := &sdk.CallToolParams{Name: call.Tool, Arguments: argumentsOf(call), InputResponses: input.responses, RequestState: input.state}
@@ -144,11 +144,11 @@ func (c *connection) call(ctx context.Context, call Call, input input) (json.Raw
 			return raw, nil
 		}
 		if returns == maxReturns || len(state) > maxStateBytes {
-			return nil, &wire.Error{Fate: wire.Refused, Text: "is too busy"}
+			return nil, &wire.Error{Outcome: wire.Refused, Text: "is too busy"}
 		}
 		params.RequestState = state
 		if !pause(clock.ctx, busyPause<<returns) {
-			return nil, &wire.Error{Fate: wire.Refused, Text: "was too busy, and was not waited for", Cause: context.Cause(clock.ctx)}
+			return nil, &wire.Error{Outcome: wire.Refused, Text: "was too busy, and was not waited for", Cause: context.Cause(clock.ctx)}
 		}
 	}
 }
@@ -221,14 +221,14 @@ func (o *openCall) advance(p Progress) {
 	o.news <- p // only one goroutine writes, under the lock of the connection
 }
 
-// tellProgress calls back for what comes in, until the returned function is called: it waits for the last one.
-func (o *openCall) tellProgress() (stop func()) {
+// reportProgress passes the progress on, until the returned function is called, which waits for the last report to end.
+func (o *openCall) reportProgress() (stop func()) {
 	if o.call.Progress == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	var telling sync.WaitGroup
-	telling.Go(func() {
+	var reports sync.WaitGroup
+	reports.Go(func() {
 		for {
 			select {
 			case p := <-o.news:
@@ -238,7 +238,7 @@ func (o *openCall) tellProgress() (stop func()) {
 			}
 		}
 	})
-	return func() { cancel(); telling.Wait() }
+	return func() { cancel(); reports.Wait() }
 }
 
 // clock ends the context of a call when its time is over. The time stands still while somebody is asked.

@@ -71,7 +71,7 @@ type dialling struct {
 }
 
 // dial connects, and leaves nothing behind when it fails. A program that ends when it is asked for its revisions is started once more, and greeted as
-// the older revisions do it: some take any other first request for a crime.
+// the older revisions do it: some end at any other first request.
 func (d dialling) dial(ctx context.Context) (*connection, error) {
 	c, err := d.attempt(ctx, d.revision)
 	var dead discoverKilledError
@@ -308,7 +308,7 @@ func (c *connection) send(ctx context.Context, method string, do func(context.Co
 	defer cancel(nil)
 	defer context.AfterFunc(c.life, func() { cancel(context.Cause(c.life)) })()
 	watched, x := wire.Watch(ctx, method)
-	result, err := x.Outcome(ctx, do(watched))
+	result, err := x.Result(ctx, do(watched))
 	if c.program != nil && hasEnded(err) {
 		c.end(wire.ErrLost) // at once: whoever asks next is to see it
 	}
@@ -361,5 +361,5 @@ func isLost(err error) bool {
 	if !errors.As(err, &failed) {
 		return false
 	}
-	return failed.Fate == wire.Unsent || failed.Fate == wire.Unknown || errors.Is(err, sdk.ErrSessionMissing)
+	return failed.Outcome == wire.Unsent || failed.Outcome == wire.Unknown || errors.Is(err, sdk.ErrSessionMissing)
 }

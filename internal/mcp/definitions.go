@@ -88,16 +88,16 @@ func (c *connection) list(ctx context.Context) (definitions, error) {
 			TTL        float64           `json:"ttlMs"`
 		}
 		if err := json.Unmarshal(raw, &page); err != nil {
-			return "", &wire.Error{Fate: wire.Unread, Text: "sent a list of tools that cannot be read", Cause: err}
+			return "", &wire.Error{Outcome: wire.Unread, Text: "sent a list of tools that cannot be read", Cause: err}
 		}
 		for _, tool := range page.Tools {
 			if size += len(tool); size > maxDefinitionBytes {
-				return "", &wire.Error{Fate: wire.Unread, Text: fmt.Sprintf("defines its tools with more than %d KiB", maxDefinitionBytes>>10)}
+				return "", &wire.Error{Outcome: wire.Unread, Text: fmt.Sprintf("defines its tools with more than %d KiB", maxDefinitionBytes>>10)}
 			}
 			read.add(c.name, tool, known)
 		}
 		if len(read.tools) > maxTools {
-			return "", &wire.Error{Fate: wire.Unread, Text: fmt.Sprintf("has more than %d tools", maxTools)}
+			return "", &wire.Error{Outcome: wire.Unread, Text: fmt.Sprintf("has more than %d tools", maxTools)}
 		}
 		read.holdFor(time.Duration(min(page.TTL, float64(maxTTL/time.Millisecond))) * time.Millisecond)
 		return page.NextCursor, nil
@@ -128,7 +128,7 @@ func pages(read func(cursor string) (next string, err error)) error {
 		case next == "":
 			return nil
 		case seen[next] || len(seen) == maxPages:
-			return &wire.Error{Fate: wire.Unread, Text: "sent a list that does not end"}
+			return &wire.Error{Outcome: wire.Unread, Text: "sent a list that does not end"}
 		}
 		seen[next], cursor = true, next
 	}

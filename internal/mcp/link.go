@@ -31,7 +31,7 @@ type link struct {
 	began      time.Time   // of connection
 	lost       bool        // connection has been lost, and counted
 	used       bool        // a program of an earlier time has served the execution
-	restarted  bool        // and a new one does since; nobody has been told
+	restarted  bool        // a new one serves it since, and nobody has read that yet
 	failures   int         // in a row
 	retry      time.Time
 	failure    error // the last one

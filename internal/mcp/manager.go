@@ -78,7 +78,7 @@ func NewManager(config ManagerConfig) *Manager {
 	return &Manager{config: config, known: map[place]*knowledge{}}
 }
 
-// Open returns a session with the servers of these names. It starts none of them. report is told what becomes of a server, by one goroutine at a time.
+// Open returns a session with the servers of these names. It starts none of them. report gets each change of a server's state, from one goroutine at a time.
 func (m *Manager) Open(use Use, names []string, report func(domain.AgentMCPServerUpdated)) (*Session, error) {
 	servers, err := m.config.Catalog.Choose(use.Tenant, names)
 	if err != nil {

@@ -3,7 +3,7 @@
 // # The model
 //
 // An [Exchange] watches one request. [Watch] puts it into the context under which the SDK sends the request; each transport of this package finds it there.
-// When the SDK has returned, [Exchange.Outcome] has the result as it stood on the wire, or an [*Error] that says what may have become of the request: the SDK
+// When the SDK has returned, [Exchange.Result] has the result as it stood on the wire, or an [*Error] that says what may have become of the request: the SDK
 // knows neither. The transports are [Stdio], [HTTP] for the streamable transport of the SDK, and [NewSSE] on top of HTTP. [NamedClient] is for the addresses that
 // a server names.
 //

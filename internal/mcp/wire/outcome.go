@@ -14,19 +14,19 @@ import (
 
 // Error is why a request has no result.
 type Error struct {
-	Fate  Fate
-	Text  string // in words; it goes on from "it"
-	Cause error  // for the log; nil: there is none
+	Outcome Outcome
+	Text    string // a sentence without its subject, which is "it": the server
+	Cause   error  // for the log; nil: there is none
 }
 
-// Fate is what a failed request has come to at the server.
-type Fate int
+// Outcome is how far a failed request got at the server.
+type Outcome int
 
 const (
-	Unsent  Fate = iota // it never had it
-	Refused             // it answered that it does not do it
-	Unread              // it answered, and the answer is of no use
-	Unknown             // it may have done it
+	Unsent  Outcome = iota // the server never got the request
+	Refused                // the server answered that it does not do it
+	Unread                 // the server answered, and the answer is of no use
+	Unknown                // the server may have done it
 )
 
 func (e *Error) Error() string { return "wire: it " + e.Text }
@@ -40,9 +40,9 @@ var (
 	ErrClosed  = errors.New("wire: the connection was closed")
 )
 
-// Outcome returns the result of a request that the SDK has returned from, as it came. An error is an [*Error]; err is that of the SDK. The SDK's own reading of
+// Result returns the result of a request that the SDK has returned from, as it came. An error is an [*Error]; err is that of the SDK. The SDK's own reading of
 // the result counts for nothing.
-func (x *Exchange) Outcome(ctx context.Context, err error) (json.RawMessage, error) {
+func (x *Exchange) Result(ctx context.Context, err error) (json.RawMessage, error) {
 	x.finish()
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -77,7 +77,7 @@ func (x *Exchange) Outcome(ctx context.Context, err error) (json.RawMessage, err
 	}
 }
 
-func (x *Exchange) orUnsent(otherwise Fate) Fate {
+func (x *Exchange) orUnsent(otherwise Outcome) Outcome {
 	if !x.sent {
 		return Unsent
 	}
