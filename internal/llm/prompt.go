@@ -50,7 +50,9 @@ func (a *agent) Prompt(ctx context.Context, host domain.Host, prompt domain.Prom
 		}
 		calls, stop, err := t.round(ctx)
 		if err == nil && len(calls) > 0 {
-			stop, err = t.act(ctx, calls)
+			if err = t.refreshCalls(ctx, calls); err == nil {
+				stop, err = t.act(ctx, calls)
+			}
 		}
 		if err != nil || stop != "" {
 			return stop, err

@@ -1,9 +1,11 @@
 package llm
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +27,8 @@ type Session interface {
 
 	// Tools are the tools of all servers that work. The error is that of a server without which the execution must not go on.
 	Tools(ctx context.Context) ([]mcp.Tool, error)
+	// Refresh reads the tools of a server from the connection that will run its next call. Where they have changed, Revision grows.
+	Refresh(ctx context.Context, server string) error
 	// Revision grows when Tools would return something else.
 	Revision() uint64
 	// Earlier says that the execution has used these servers before: the first program of one has another's memory.
@@ -158,6 +162,50 @@ func (t *turn) refresh(ctx context.Context) error {
 		t.grant(s.base.with(s.set, shown))
 	}
 	return nil
+}
+
+// refreshCalls describes calls anew, by the definitions that the servers have now: the loop may know older ones, and a person would then say yes to a
+// definition under which nothing is ever sent. A call of a server that cannot be used is not put to anybody.
+//
+//go:noinline // its variables would lie in the stack of each call that waits; see runner.resolve
+func (t *turn) refreshCalls(ctx context.Context, calls []pendingCall) error {
+	failures := map[string]error{}
+	for _, call := range calls {
+		if call.flaw == nil && call.MCP != nil {
+			failures[call.MCP.Server] = nil
+		}
+	}
+	if len(failures) == 0 {
+		return nil
+	}
+	t.agent.servers.reread(ctx, failures)
+	if err := cmp.Or(ctx.Err(), t.refresh(ctx)); err != nil {
+		return err
+	}
+	for i, call := range calls {
+		switch {
+		case call.flaw != nil || call.MCP == nil:
+		case failures[call.MCP.Server] != nil:
+			calls[i].flaw = domain.Errorf(domain.CodeMCPServerUnavailable, "The MCP server %q cannot be used now. The call was not sent.", call.MCP.Server)
+		default:
+			calls[i] = t.runner.check(call.ToolCall)
+		}
+	}
+	return nil
+}
+
+// reread reads the tools of the servers that are the keys, all at once, and sets their errors.
+func (s *servers) reread(ctx context.Context, failures map[string]error) {
+	names := slices.Sorted(maps.Keys(failures))
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() { errs[i] = s.session.Refresh(ctx, name) })
+	}
+	all.Wait()
+	for i, name := range names {
+		failures[name] = errs[i]
+	}
 }
 
 // list asks the servers for their tools, unless they have none but those of the set.

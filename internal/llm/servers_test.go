@@ -185,6 +185,48 @@ func TestAListThatChanges(t *testing.T) {
 	want(t, "sent", len(session.Calls()), 1)
 }
 
+// TestACallIsDescribedByWhatTheServerDefinesNow: a person is shown the definition under which the call is sent, and no call that nothing can run.
+func TestACallIsDescribedByWhatTheServerDefinesNow(t *testing.T) {
+	other := mcptoolstest.Tool("srv", "echo", "Says it again, to everybody.", anyObject)
+	for name, is := range map[string]struct {
+		now      []mcp.Tool
+		failure  error
+		shown    []string // definitions that a person is asked about
+		outcomes string
+	}{
+		"the same":     {now: []mcp.Tool{echoTool}, shown: []string{echoTool.Definition}, outcomes: "succeeded"},
+		"another one":  {now: []mcp.Tool{other}, shown: []string{other.Definition}, outcomes: "succeeded"},
+		"other schema": {now: []mcp.Tool{mcptoolstest.Tool("srv", "echo", "", `{"type":"object","required":["to"]}`)}, outcomes: "failed:invalidArguments"},
+		"none":         {outcomes: "failed:unknownTool"},
+		"not there": {now: []mcp.Tool{echoTool}, failure: domain.Errorf(domain.CodeMCPServerUnavailable, "It is down."),
+			outcomes: "failed:mcpServerUnavailable"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			session := &mcptoolstest.Session{List: []mcp.Tool{echoTool}}
+			session.Refreshed = func(context.Context, string) error {
+				session.Change(func() { session.List = is.now })
+				return is.failure
+			}
+			var shown []string
+			host := &hosttest.Host{Grant: func(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
+				shown = append(shown, call.MCP.Definition)
+				return domain.Grant{Allowed: true, Arguments: call.Arguments}, nil
+			}}
+			v := &vendor{replies: []reply{streams(callsTool("mcp__srv__echo", `{"text":"hi"}`), ends("tool_calls"), done), saysOnly("ok")}}
+			if _, err := withServers(t, v, &opensServers{session: session}, host, nil).Prompt(t.Context(), host, prompt("Go")); err != nil {
+				t.Fatal(err)
+			}
+			host.Finish(t, true)
+			want(t, "outcomes", outcomes(host), is.outcomes)
+			want(t, "shown", fmt.Sprint(shown), fmt.Sprint(is.shown))
+			calls := session.Calls()
+			if len(calls) != len(is.shown) || len(calls) == 1 && calls[0].Definition != is.shown[0] {
+				t.Errorf("sent %+v", calls)
+			}
+		})
+	}
+}
+
 // TestALostCall is of unknown outcome, in the log and for the model.
 func TestALostCall(t *testing.T) {
 	session := &mcptoolstest.Session{List: []mcp.Tool{echoTool}}

@@ -49,6 +49,20 @@ func (s *Session) Tools(ctx context.Context) ([]Tool, error) {
 	return tools, nil
 }
 
+// Refresh reads the tools of a server from the connection that will run its next call, and connects where there is none. Where they differ from those that
+// Tools has returned, Revision grows. The error is [domain.CodeMCPServerUnavailable], or why ctx has ended.
+func (s *Session) Refresh(ctx context.Context, server string) error {
+	l, err := s.link(server)
+	if err != nil {
+		return err
+	}
+	_, listed, err := l.asked(ctx)
+	if err == nil {
+		l.compare(listed)
+	}
+	return err
+}
+
 // Revision grows when [Session.Tools] may return something else than before.
 func (s *Session) Revision() uint64 {
 	now := time.Now()

@@ -147,6 +147,33 @@ func TestWhatIsKnownStartsNothing(t *testing.T) {
 	}
 }
 
+// TestRefreshReadsTheListOfTheProgramThatRunsTheCall, whatever an earlier session has read; a call then needs no second yes.
+func TestRefreshReadsTheListOfTheProgramThatRunsTheCall(t *testing.T) {
+	s := &script{answers: map[string]func(json.RawMessage) string{"tools/list": first(oneTool, listOf(toolOf("t", "another")))}}
+	earlier, programs := played(t, stdioServer, s)
+	old := callOf(t, earlier, "t", `{}`)
+	earlier.Close()
+	session := openedBy(t, earlier.manager)
+	if known := callOf(t, session, "t", `{}`); known.Definition != old.Definition || programs.starts() != 1 {
+		t.Fatal("the list of the earlier session is not known")
+	}
+	before := session.Revision()
+	if err := session.Refresh(t.Context(), "s"); err != nil || session.Revision() <= before || programs.starts() != 2 {
+		t.Fatalf("%v, revision %d after %d, %d starts", err, session.Revision(), before, programs.starts())
+	}
+	now := callOf(t, session, "t", `{}`)
+	if _, err := session.Call(t.Context(), now); err != nil || now.Definition == old.Definition || programs.starts() != 2 {
+		t.Errorf("%v, %d starts", err, programs.starts())
+	}
+	before = session.Revision()
+	if err := session.Refresh(t.Context(), "s"); err != nil || session.Revision() != before {
+		t.Errorf("%v; nothing has changed, and the revision grows", err)
+	}
+	if err := session.Refresh(t.Context(), "x"); domain.CodeOf(err) != domain.CodeUnknownMCPServer {
+		t.Error(err)
+	}
+}
+
 // isRunning reports whether a program of the session runs.
 func (s *Session) isRunning() bool { return slices.ContainsFunc(s.links, (*link).isRunning) }
 

@@ -15,13 +15,14 @@ import (
 
 // Session is the servers of one execution. Its fields are the script; set them before use, and later by Change.
 type Session struct {
-	List    []mcp.Tool
-	Failure error                                                        // of Tools
-	Answer  func(ctx context.Context, call mcp.Call) (mcp.Answer, error) // nil: each call has the text "done"
-	Reads   map[string]mcp.Result                                        // by URI
-	Listed  []mcp.Resource
-	Texts   map[string]string // prompts, by name
-	Keeps   bool
+	List      []mcp.Tool
+	Failure   error                                                        // of Tools
+	Answer    func(ctx context.Context, call mcp.Call) (mcp.Answer, error) // nil: each call has the text "done"
+	Refreshed func(ctx context.Context, server string) error               // answers Refresh, and may Change; nil: nothing has changed
+	Reads     map[string]mcp.Result                                        // by URI
+	Listed    []mcp.Resource
+	Texts     map[string]string // prompts, by name
+	Keeps     bool
 
 	mu       sync.Mutex
 	revision uint64
@@ -72,6 +73,14 @@ func (s *Session) Tools(context.Context) ([]mcp.Tool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]mcp.Tool(nil), s.List...), s.Failure
+}
+
+// Refresh implements llm.Session.
+func (s *Session) Refresh(ctx context.Context, server string) error {
+	if s.Refreshed == nil {
+		return nil
+	}
+	return s.Refreshed(ctx, server)
 }
 
 // Revision implements llm.Session.
