@@ -154,8 +154,15 @@ type Agent struct {
 }
 
 // AgentBlock An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
-// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it.
+// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it. Only where the
+// block's own prompt is blank, `prompt` or `messages` of the request stand in its place, such as a prompt with files.
 type AgentBlock struct {
+	// Children What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+	Children BlockPresentation `json:"children,omitempty"`
+
+	// Content What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+	Content BlockPresentation `json:"content,omitempty"`
+
 	// Id A UUID.
 	Id    string          `json:"id"`
 	Props AgentBlockProps `json:"props"`
@@ -167,6 +174,9 @@ type AgentBlockType string
 
 // AgentBlockProps defines model for AgentBlockProps.
 type AgentBlockProps struct {
+	// BackgroundColor What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+	BackgroundColor BlockPresentation `json:"backgroundColor,omitempty"`
+
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
 	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
 	// words; what it does without asking is not seen before.
@@ -184,21 +194,28 @@ type AgentBlockProps struct {
 	Environment *ChosenEnvironment `json:"environment,omitempty"`
 	Name        *string            `json:"name,omitempty"`
 
-	// Prompt A template. Blank text is refused, also where it is blank only after it was rendered.
-	Prompt string `json:"prompt"`
+	// Prompt A template. Blank text is refused, also where it is blank only after it was rendered, unless `prompt` or `messages` of the
+	// request stand in its place.
+	Prompt *string `json:"prompt,omitempty"`
 
-	// Source `{type: internal, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
+	// Source `{type: internal, provider?, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
 	Source AgentBlockSource `json:"source"`
 
 	// SystemPrompt A template.
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
+
+	// TextAlignment What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+	TextAlignment BlockPresentation `json:"textAlignment,omitempty"`
+
+	// TextColor What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+	TextColor BlockPresentation `json:"textColor,omitempty"`
 
 	// TimeoutSeconds Null is the `defaultTimeoutSeconds` of `GET /settings`, 0 is none.
 	TimeoutSeconds   *int    `json:"timeoutSeconds,omitempty"`
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
-// AgentBlockSource `{type: internal, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
+// AgentBlockSource `{type: internal, provider?, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
 type AgentBlockSource struct {
 	// Args Empty, or equal to the arguments of the registry; other ones are refused, not run.
 	Args *[]string `json:"args,omitempty"`
@@ -211,6 +228,10 @@ type AgentBlockSource struct {
 
 	// Model Null is the default.
 	Model *string `json:"model,omitempty"`
+
+	// Provider Only for `internal`. Then `model` is the model's name at the provider, or the server's own; both are matched to a configured
+	// model, and 422 names those that there are.
+	Provider *string `json:"provider,omitempty"`
 
 	// Settings Only for `internal`: how the model answers, and each of `fallbacks`. What is not set is the operator's default, and then the
 	// vendor's. A setting is 422 if the vendor of one of these models is known not to have it, or if the operator does not leave it
@@ -431,6 +452,9 @@ type BashRule = domain.BashRule
 // BlockName The block of a runbook that an execution was started by.
 type BlockName = domain.BlockName
 
+// BlockPresentation What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
+type BlockPresentation = json.RawMessage
+
 // BlockType One type of block.
 type BlockType = domain.BlockType
 
@@ -577,9 +601,8 @@ type CreateApprovalLink struct {
 
 // CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
 //
-// `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables`, `outputsFrom` or
-// `templateSyntax` is there, and otherwise taken word for word. `messages` are no templates, and do not go together
-// with these. Templates are rendered before anything is created: what cannot be rendered is 422
+// `prompt`, `messages`, `systemPrompt` and `instructions` are templates where `block`, `variables`, `outputsFrom` or
+// `templateSyntax` is there, and otherwise taken word for word. Templates are rendered before anything is created: what cannot be rendered is 422
 // `templateFailed`, with a pointer, and starts nothing. What is kept is the rendered text; the variables are not.
 type CreateExecution struct {
 	// ApprovalTimeoutSeconds Without it the `defaultApprovalTimeoutSeconds` of `GET /settings`.
@@ -588,7 +611,8 @@ type CreateExecution struct {
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Block An agent block, as it stands in a runbook's document. It takes the place of `source`, `prompt`, `messages`,
-	// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it.
+	// `systemPrompt`, `capabilities`, `timeoutSeconds`, `workingDirectory` and `environment`, which are 422 beside it. Only where the
+	// block's own prompt is blank, `prompt` or `messages` of the request stand in its place, such as a prompt with files.
 	Block *AgentBlock `json:"block,omitempty"`
 
 	// BlockTypes The types that blocks can have, beside those of `GET /settings`; of two with the same name the request's counts.
@@ -724,7 +748,8 @@ type CreateExecution struct {
 	SystemPrompt *string `json:"systemPrompt,omitempty"`
 
 	// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
-	// variable that is there, and for nothing else; never for the server's environment.
+	// variable that is there, and for nothing else; never for the server's environment. `$1`, `$2` … stand for variables with these
+	// names where any variable has a number for its name.
 	TemplateSyntax *TemplateSyntax `json:"templateSyntax,omitempty"`
 
 	// TimeoutSeconds Active time per turn; the clock stands still while an approval is open or the client runs a call. 0 is none.
@@ -1102,6 +1127,9 @@ type Execution struct {
 	// Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
 	Usage Usage `json:"usage"`
 
+	// Warnings Parts of the request's body that were left out, because they mean nothing here or this server cannot offer them now.
+	Warnings []IgnoredPart `json:"warnings"`
+
 	// WorkingDirectory Absolute, symlinks resolved.
 	WorkingDirectory string `json:"workingDirectory"`
 }
@@ -1252,6 +1280,9 @@ type Health struct {
 
 // HealthStatus defines model for Health.Status.
 type HealthStatus string
+
+// IgnoredPart defines model for IgnoredPart.
+type IgnoredPart = domain.Detail
 
 // Index defines model for Index.
 type Index struct {
@@ -1914,7 +1945,8 @@ type RenderTemplate struct {
 	Template    string      `json:"template"`
 
 	// TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
-	// variable that is there, and for nothing else; never for the server's environment.
+	// variable that is there, and for nothing else; never for the server's environment. `$1`, `$2` … stand for variables with these
+	// names where any variable has a number for its name.
 	TemplateSyntax *TemplateSyntax `json:"templateSyntax,omitempty"`
 	Variables      json.RawMessage `json:"variables,omitempty"`
 }
@@ -2000,7 +2032,8 @@ type Settings struct {
 type SourceType = domain.SourceType
 
 // TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
-// variable that is there, and for nothing else; never for the server's environment.
+// variable that is there, and for nothing else; never for the server's environment. `$1`, `$2` … stand for variables with these
+// names where any variable has a number for its name.
 type TemplateSyntax string
 
 // Tool defines model for Tool.

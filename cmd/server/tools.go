@@ -84,6 +84,14 @@ func (s shownTools) Names() []string {
 	return names
 }
 
+// Missing implements [admission.Tools].
+func (s shownTools) Missing(name string) string {
+	if _, there := s.Lookup(name); there || name != tools.WebSearchName {
+		return ""
+	}
+	return "was left out: the server has no search provider, which is webSearch in signoff.yaml"
+}
+
 // OfMCPServers implements [admission.Tools].
 func (shownTools) OfMCPServers(name string, servers []string) bool {
 	return mcptools.OfServers(name, servers)

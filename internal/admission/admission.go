@@ -59,6 +59,8 @@ type Agents interface {
 // Tools is the registry of the internal agent's tools.
 type Tools interface {
 	Names() []string
+	// Missing says why this server cannot offer a tool that it knows; empty: it offers the tool, or knows none of this name.
+	Missing(name string) string
 	// OfMCPServers reports whether the name is one that a tool of these MCP servers can have, or stands for several of their tools.
 	OfMCPServers(name string, servers []string) bool
 }

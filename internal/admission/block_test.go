@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,7 @@ func TestBadBlocks(t *testing.T) {
 		"an environment":                  {aBlock(`"source":{"type":"acp","command":"mock","env":{"A":"b"}},"prompt":"x"`), "/block/props/source/env"},
 		"no prompt":                       {aBlock(internal), "/block/props/prompt"},
 		"a blank prompt":                  {aBlock(internal + `,"prompt":" "`), "/block/props/prompt"},
+		"a provider of an external agent": {aBlock(`"source":{"type":"acp","command":"mock","provider":"openai"},"prompt":"x"`), "/block/props/source/provider"},
 		"a capability twice":              {aBlock(internal + `,"prompt":"x","capabilities":{"readFiles":true,"read":"ask"}`), "/block/props/capabilities/readFiles"},
 		"a directory outside":             {aBlock(internal + `,"prompt":"x","workingDirectory":"../.."`), "/block/props/workingDirectory"},
 		"beside a source":                 {beside(internal), "/source"},
@@ -51,5 +53,62 @@ func TestBadBlocks(t *testing.T) {
 	for _, row := range rows {
 		_, err := a.admit(t, row.body)
 		refuses(t, row, err)
+	}
+}
+
+// TestWhatIsLeftOutOfARequest: the request keeps what it does not use, so that each answer about the execution lists it.
+func TestWhatIsLeftOutOfARequest(t *testing.T) {
+	a := newAdmission()
+	const block = `"block":{"id":"` + blockID + `","type":"agent","children":[{"id":"x"}],"content":null,"props":{"textAlignment":"left","textColor":"default","backgroundColor":"red",
+		"source":{"type":"internal"},"prompt":"say x"}}`
+	for body, want := range map[string]string{
+		`{` + block + `}`: "/block/children /block/content /block/props/textAlignment /block/props/textColor /block/props/backgroundColor",
+		`{"source":{"type":"internal"},"prompt":"x","tools":{"enabled":["think","crystal_ball","bash"]}}`: "/tools/enabled/1",
+		`{` + block + `,"tools":{"enabled":["crystal_ball"]}}`:                                            "/block/children /block/content /block/props/textAlignment /block/props/textColor /block/props/backgroundColor /tools/enabled/0",
+		`{"source":{"type":"internal"},"prompt":"x"}`:                                                     "",
+	} {
+		request := a.admitted(t, body)
+		var at []string
+		for _, warning := range request.Warnings {
+			at = append(at, warning.Pointer)
+		}
+		if got := strings.Join(at, " "); got != want || slices.Contains(request.Tools.Enabled, "crystal_ball") {
+			t.Errorf("%s: %s, tools %v", body, got, request.Tools.Enabled)
+		}
+	}
+}
+
+// TestABlockThatSaysNothing is started by what the request says in its place.
+func TestABlockThatSaysNothing(t *testing.T) {
+	a := newAdmission()
+	for _, props := range []string{`"source":{"type":"internal"}`, `"source":{"type":"internal"},"prompt":" "`} {
+		block := strings.TrimSuffix(aBlock(props), "}")
+		if request := a.admitted(t, block+`,"messages":[{"role":"user","content":"say {{ x }}"}],"variables":{"x":"y"}}`); request.Messages[0].Content != "say y" || request.Block.ID != blockID {
+			t.Errorf("%+v", request)
+		}
+		if request := a.admitted(t, block+`,"prompt":[{"type":"text","text":"say x"}]}`); request.Prompt != "say x" {
+			t.Errorf("%+v", request)
+		}
+		_, err := a.admit(t, block+`,"prompt":[{"type":"text","text":"{{ x }}"}],"variables":{"x":" "}}`)
+		refuses(t, badInput{"blank after it was rendered", props, domain.CodeInvalid, "/prompt"}, err)
+	}
+}
+
+// TestAModelByItsProvider: a document knows the provider's name of a model, and not the operator's.
+func TestAModelByItsProvider(t *testing.T) {
+	a := newAdmission()
+	name := a.config.Models.Names()[0]
+	_, vendors := a.config.Models.Entry(name)
+	for _, model := range []string{name, vendors} {
+		if request := a.admitted(t, aBlock(`"source":{"type":"internal","provider":"OpenAI","model":"`+model+`"},"prompt":"x"`)); request.Source.Model != name || request.Model.From != domain.ModelFromBlock {
+			t.Errorf("%s: %+v, %+v", model, request.Source, request.Model)
+		}
+	}
+	for _, source := range []string{`"provider":"anthropic","model":"` + name + `"`, `"provider":"openai","model":"gpt-9"`, `"provider":"openai"`} {
+		_, err := a.admit(t, aBlock(`"source":{"type":"internal",`+source+`},"prompt":"x"`))
+		refuses(t, badInput{source, source, domain.CodeUnknownModel, "/block/props/source/model"}, err)
+		if !strings.Contains(err.Error(), "openai "+vendors) {
+			t.Errorf("%s: %v does not name the models", source, err)
+		}
 	}
 }

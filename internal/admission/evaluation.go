@@ -42,5 +42,8 @@ func (a *Admission) AdmitEvaluation(by keys.Principal, body api.EvaluatePolicy) 
 	if err := a.checkPolicy(evaluation.Request); err != nil {
 		return evaluation, err
 	}
+	if err := a.enableTools(&evaluation.Request); err != nil {
+		return evaluation, err
+	}
 	return evaluation, a.place(&evaluation.Request, api.Or(body.WorkingDirectory, ""))
 }

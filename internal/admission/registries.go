@@ -62,13 +62,30 @@ func (a *Admission) checkPolicy(request domain.Request) error {
 			return domain.Invalid(at+"/matcher/environment", "The rules of a request are about its own environment, which is %s.", request.Environment.Name)
 		}
 	}
-	for i, name := range request.Tools.Enabled {
-		known := slices.Contains(a.config.Tools.Names(), name)
-		if !known && !a.enabledOfMCPServers(request, name) && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
-			return domain.Invalid(fmt.Sprintf("/tools/enabled/%d", i), "There is no such tool; GET /tools lists the tools, and those of the request's MCP servers are called mcp__SERVER__TOOL.")
-		}
-	}
 	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))
+}
+
+// enableTools checks the list of tools of a request. A tool that the server knows and cannot offer now is left out, with a warning: a workflow that can
+// use it, and does not need it, runs on every server.
+func (a *Admission) enableTools(request *domain.Request) error {
+	if request.Tools.Enabled == nil {
+		return nil
+	}
+	enabled := []string{}
+	for i, name := range request.Tools.Enabled {
+		at := fmt.Sprintf("/tools/enabled/%d", i)
+		if missing := a.config.Tools.Missing(name); missing != "" {
+			request.Warnings = append(request.Warnings, domain.Detail{Pointer: at, Message: missing})
+			continue
+		}
+		known := slices.Contains(a.config.Tools.Names(), name)
+		if !known && !a.enabledOfMCPServers(*request, name) && (request.Kind != domain.KindAssistant || !slices.Contains(runbooks.DocumentTools, name)) {
+			return domain.Invalid(at, "There is no such tool; GET /tools lists the tools, and those of the request's MCP servers are called mcp__SERVER__TOOL.")
+		}
+		enabled = append(enabled, name)
+	}
+	request.Tools.Enabled = enabled
+	return nil
 }
 
 // AdmitMatcher completes the matcher of a stored rule. One that names an environment holds for its definition as it is now.

@@ -39,8 +39,12 @@ func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.Creat
 	if wrong.block(body); len(wrong) > 0 {
 		return domain.Request{}, wrong.error()
 	}
-	request, err := a.assemble(ctx, by, fromBlock(body))
-	return request, domain.Repoint(err, blockPointer)
+	moved, err := a.fromBlock(body)
+	if err != nil {
+		return domain.Request{}, err
+	}
+	request, err := a.assemble(ctx, by, moved)
+	return request, domain.Repoint(err, blockPointer(body.Prompt != nil))
 }
 
 // assemble sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
@@ -67,6 +71,9 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 		return request, err
 	}
 	if err := a.checkPolicy(request); err != nil {
+		return request, err
+	}
+	if err := a.enableTools(&request); err != nil {
 		return request, err
 	}
 	if err := a.checkDeclarations(request); err != nil {
@@ -121,6 +128,7 @@ func (a *Admission) withDefaults(body api.CreateExecution) domain.Request {
 		Runbook:                a.runbook(body),
 	}
 	if body.Block != nil {
+		request.Warnings = presentation(*body.Block)
 		request.Block = &domain.BlockName{ID: body.Block.Id, Name: api.Or(body.Block.Props.Name, defaultBlockName)}
 	}
 	given := permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets}

@@ -13,7 +13,6 @@ func contradictions(body api.CreateExecution) fieldErrors {
 	var wrong fieldErrors
 	wrong.source(body)
 	wrong.prompt(body)
-	wrong.templated(body)
 	wrong.kind(body)
 	for name := range body.Metadata {
 		if !metadataName.MatchString(name) {

@@ -66,15 +66,6 @@ func templated(body api.CreateExecution) bool {
 	return body.Block != nil || body.Variables != nil || body.OutputsFrom != nil || body.TemplateSyntax != nil
 }
 
-// templated refuses the fields of templates for messages, which are taken word for word.
-func (f *fieldErrors) templated(body api.CreateExecution) {
-	if body.Messages != nil {
-		f.refuse("must not come together with messages: they are no templates", sentFields{
-			{"/variables", body.Variables != nil}, {"/outputsFrom", body.OutputsFrom != nil}, {"/templateSyntax", body.TemplateSyntax != nil},
-		})
-	}
-}
-
 // render renders the texts of a request.
 func (a *Admission) render(ctx context.Context, by keys.Principal, body api.CreateExecution, found sources, request *domain.Request) error {
 	if !templated(body) {
@@ -93,15 +84,9 @@ func (a *Admission) render(ctx context.Context, by keys.Principal, body api.Crea
 		return notRendered(err)
 	}
 	for i := range texts {
-		limit := maxSystemPrompt
-		if strings.HasPrefix(templates[i].Name, "/prompt") {
-			limit = maxPrompt
-		}
-		if *texts[i] = rendered[i].Text; utf8.RuneCountInString(*texts[i]) > limit || strings.ContainsRune(*texts[i], 0) {
-			return domain.Invalid(templates[i].Name, "Rendered, this has more than %d characters, or U+0000.", limit)
-		}
-		if body.Prompt != nil && strings.HasPrefix(templates[i].Name, "/prompt") && strings.TrimSpace(*texts[i]) == "" {
-			return domain.Invalid(templates[i].Name, "The prompt is blank after it was rendered.")
+		*texts[i] = rendered[i].Text
+		if err := checkRendered(templates[i].Name, *texts[i]); err != nil {
+			return err
 		}
 	}
 	if request.Parts != nil {
@@ -113,18 +98,37 @@ func (a *Admission) render(ctx context.Context, by keys.Principal, body api.Crea
 	return nil
 }
 
+// checkRendered refuses a rendered text that the document would not have taken.
+func checkRendered(name, text string) error {
+	says := strings.HasPrefix(name, "/prompt") || strings.HasPrefix(name, "/messages")
+	limit := maxSystemPrompt
+	if says {
+		limit = maxPrompt
+	}
+	switch {
+	case utf8.RuneCountInString(text) > limit || strings.ContainsRune(text, 0):
+		return domain.Invalid(name, "Rendered, this has more than %d characters, or U+0000.", limit)
+	case says && strings.TrimSpace(text) == "":
+		return domain.Invalid(name, "This is blank after it was rendered.")
+	}
+	return nil
+}
+
 // textsOf are the texts of a request that are templates, with their names. Of a prompt with files, each text part is one.
 func textsOf(request *domain.Request) (texts []*string, templates []template.Template) {
 	add := func(name string, text *string) {
 		texts, templates = append(texts, text), append(templates, template.Template{Name: name})
 	}
-	if request.Parts == nil {
+	if request.Parts == nil && request.Messages == nil {
 		add("/prompt", &request.Prompt)
 	}
 	for i := range request.Parts {
 		if part := &request.Parts[i]; part.Type == domain.PartText {
 			add(fmt.Sprintf("/prompt/%d/text", i), &part.Text)
 		}
+	}
+	for i := range request.Messages {
+		add(fmt.Sprintf("/messages/%d/content", i), &request.Messages[i].Content)
 	}
 	add("/systemPrompt", &request.SystemPrompt)
 	add("/instructions", &request.Instructions)

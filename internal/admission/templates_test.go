@@ -31,9 +31,24 @@ func TestTextsAreTemplatesWhereThereIsSomethingToFillIn(t *testing.T) {
 	}
 }
 
+// TestMessagesAreTemplates in both syntaxes, where there is something to fill in.
+func TestMessagesAreTemplates(t *testing.T) {
+	a := newAdmission()
+	for fields, want := range map[string]string{
+		``:                             "{{ host }} ${host}",
+		`,"variables":{"host":"db-1"}`: "db-1 ${host}",
+		`,"variables":{"host":"db-1"},"templateSyntax":"dollar"`: "{{ host }} db-1",
+	} {
+		request := a.admitted(t, `{"source":{"type":"internal"},"messages":[{"role":"user","content":"{{ host }} ${host}"},{"role":"assistant","content":"What?"},{"role":"user","content":"say x"}]`+fields+`}`)
+		if got := request.Messages[0].Content; got != want || request.Prompt != "" {
+			t.Errorf("%s: %q and %q", fields, got, request.Prompt)
+		}
+	}
+}
+
 func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 	a := newAdmission()
-	const talk = `"source":{"type":"internal"},"messages":[{"role":"user","content":"{{ x }}"}]`
+	const talk = `"source":{"type":"internal"},"messages":[{"role":"user","content":"say x"},{"role":"assistant","content":"x"},{"role":"user","content":"{{ x }}"}]`
 	for _, row := range []badInput{
 		{"the prompt", `{"source":{"type":"internal"},"prompt":"{{ x }}","variables":{}}`, domain.CodeTemplate, "/prompt"},
 		{"the system prompt", `{` + valid + `,"systemPrompt":"{{ x }}","variables":{}}`, domain.CodeTemplate, "/systemPrompt"},
@@ -45,9 +60,9 @@ func TestATemplateThatCannotBeRenderedIsRefused(t *testing.T) {
 		{"too long when it is rendered", `{"source":{"type":"internal"},"prompt":"` + strings.Repeat("{{ x }}", 1001) + `","variables":{"x":"` + strings.Repeat("a", 1000) + `"}}`, domain.CodeInvalid, "/prompt"},
 		{"a persona that is too long when it is rendered", `{` + valid + `,"systemPrompt":"{{ x }}","variables":{"x":"` + strings.Repeat("a", 200_001) + `"}}`, domain.CodeInvalid, "/systemPrompt"},
 		{"a syntax alone", `{"source":{"type":"internal"},"prompt":"${x}","templateSyntax":"dollar"}`, domain.CodeTemplate, "/prompt"},
-		{"messages with variables", `{` + talk + `,"variables":{}}`, domain.CodeInvalid, "/variables"},
-		{"messages with outputs", `{` + talk + `,"outputsFrom":{}}`, domain.CodeInvalid, "/outputsFrom"},
-		{"messages with a syntax", `{` + talk + `,"templateSyntax":"jinja"}`, domain.CodeInvalid, "/templateSyntax"},
+		{"a message", `{` + talk + `,"variables":{}}`, domain.CodeTemplate, "/messages/2/content"},
+		{"a message that is blank when it is rendered", `{` + talk + `,"variables":{"x":" "}}`, domain.CodeInvalid, "/messages/2/content"},
+		{"a message that is too long when it is rendered", `{"source":{"type":"internal"},"messages":[{"role":"user","content":"` + strings.Repeat("{{ x }}", 1001) + `"}],"variables":{"x":"` + strings.Repeat("a", 1000) + `"}}`, domain.CodeInvalid, "/messages/0/content"},
 	} {
 		_, err := a.admit(t, row.body)
 		refuses(t, row, err)

@@ -96,6 +96,7 @@ type Request struct {
 	Metadata               map[string]string      `json:"metadata,omitempty"`
 	Requires               int                    `json:"requires,omitempty"`      // what a server must understand to drive it, see [RequiresEnvironments]
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
+	Warnings               []Detail               `json:"warnings,omitempty"`      // parts of the body that were left out
 }
 
 // RequiresEnvironments is required by an execution that an older server would drive with more access, or with other guards, than it has been given:

@@ -39,6 +39,24 @@ func TestABlockIsAnotherSpellingOfARequest(t *testing.T) {
 	}
 }
 
+// TestABlockAsAnEditorStoresIt: how it is shown is ignored, and each answer about the execution says so. A misspelt field is refused.
+func TestABlockAsAnEditorStoresIt(t *testing.T) {
+	h := newTestServer(t)
+	stored := `{"block":{"id":"` + blockID + `","type":"agent","children":[],"content":null,"props":{"source":{"type":"internal"},"prompt":"say x","textAlignment":"left"}}}`
+	first := h.ask("POST", "/executions", stored, "Idempotency-Key", "a").want(201)
+	again := h.ask("POST", "/executions", stored, "Idempotency-Key", "a").want(201)
+	shown := h.ask("GET", "/executions/"+first.text("id"), "").want(200)
+	for _, a := range []answer{first, again, shown} {
+		if got := a.get("warnings"); len(got.([]any)) != 3 || a.text("warnings", "2", "pointer") != "/block/props/textAlignment" {
+			t.Errorf("%s", a.body)
+		}
+	}
+	h.ask("POST", "/executions", strings.Replace(stored, "textAlignment", "timeoutSecond", 1)).problem(422, domain.CodeInvalid)
+	if plain := h.ask("POST", "/executions", "{"+valid+"}").want(201); len(plain.get("warnings").([]any)) != 0 {
+		t.Errorf("%s", plain.body)
+	}
+}
+
 // TestASentenceNamesTheWholePlace: "block must be a UUID" says nothing about which of its fields is wrong.
 func TestASentenceNamesTheWholePlace(t *testing.T) {
 	h := newTestServer(t)

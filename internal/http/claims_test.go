@@ -184,6 +184,7 @@ func (d described) Names() (known []string) {
 	return known
 }
 
+func (described) Missing(string) string              { return "" }
 func (described) OfMCPServers(string, []string) bool { return false }
 
 func (d described) Describe(request domain.Request, tool string, arguments json.RawMessage) (domain.ToolCall, error) {

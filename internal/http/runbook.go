@@ -9,6 +9,7 @@ import (
 
 // addRunbook adds the runbook of an execution.
 func addRunbook(out *api.Execution, r domain.Request) {
+	out.Warnings = append([]domain.Detail{}, r.Warnings...)
 	out.Kind = cmp.Or(r.Kind, domain.KindAgent)
 	out.Block = r.Block
 	out.ContextFrom = mapped(r.ContextFrom, func(id domain.ExecutionID) string { return string(id) })

@@ -15,6 +15,9 @@ import (
 	"signoff/internal/egress"
 )
 
+// WebSearchName is the name of [WebSearch].
+const WebSearchName = "web_search"
+
 const (
 	webSearchFields   = `"query" (string)`
 	maxQueryChars     = 400
@@ -72,7 +75,7 @@ func NewWebSearch(config SearchConfig) (*WebSearch, error) {
 // Definition implements [Tool].
 func (*WebSearch) Definition() Definition {
 	return Definition{
-		Name:        "web_search",
+		Name:        WebSearchName,
 		Version:     "1",
 		Class:       domain.ClassNetwork,
 		Description: webSearchText,

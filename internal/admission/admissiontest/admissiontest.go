@@ -134,6 +134,14 @@ func (m Models) Default() string {
 // Tools is a registry of tools by name.
 type Tools []string
 
+// Missing implements [admission.Tools]: the server knows a crystal ball, and has none.
+func (t Tools) Missing(name string) string {
+	if name == "crystal_ball" {
+		return "was left out: the server has no crystal"
+	}
+	return ""
+}
+
 // Names lists them.
 func (t Tools) Names() []string { return t }
 

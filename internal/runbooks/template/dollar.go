@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// dollar puts variables into the places of ${NAME}. There are no expressions, so nothing can run for long, and it is done
-// without a budget. $$ is one $; a $ before anything else is itself. Only what was given is a variable, never what the
-// server's environment holds.
+// dollar puts variables into the places of ${NAME}, and of $1, $2 … where there are variables with numbers for names: else the price in "it costs $5"
+// would be a missing variable. There are no expressions, so nothing can run for long, and it is done without a budget. $$ is one $; a $ before anything
+// else is itself. Only the given variables exist, never those of the server's environment.
 func dollar(t Template, variables map[string]json.RawMessage, left int) (Rendered, error) {
-	pieces, err := read(t)
+	pieces, err := read(t, hasPositional(variables))
 	if err != nil {
 		return Rendered{}, err
 	}
@@ -51,7 +51,25 @@ type piece struct {
 	line int
 }
 
-func read(t Template) ([]piece, error) {
+// hasPositional reports whether a variable has a number for its name.
+func hasPositional(variables map[string]json.RawMessage) bool {
+	for name := range variables {
+		if name != "" && digits(name) == len(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// digits counts the digits at the beginning of a text.
+func digits(text string) int {
+	if end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+		return end
+	}
+	return len(text)
+}
+
+func read(t Template, positional bool) ([]piece, error) {
 	var pieces []piece
 	line, rest := 1, t.Source
 	for {
@@ -73,6 +91,9 @@ func read(t Template) ([]piece, error) {
 				return nil, t.invalid("Line %d of the template: between ${ and } stands a name, or names with dots between them; $${ is a plain ${.", line)
 			}
 			pieces, rest = append(pieces, piece{path: path, line: line}), behind
+		case positional && digits(after) > 0:
+			end := digits(after)
+			pieces, rest = append(pieces, piece{path: after[:end], line: line}), after[end:]
 		default:
 			pieces, rest = append(pieces, piece{text: "$"}), after
 		}

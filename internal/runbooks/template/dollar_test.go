@@ -26,6 +26,26 @@ func TestDollar(t *testing.T) {
 	}
 }
 
+// TestPositionalVariables: $1 is a variable only where one has a number for its name, so that a price stays a price.
+func TestPositionalVariables(t *testing.T) {
+	for _, c := range []struct{ variables, source, want string }{
+		{`{"1": "db-1", "12": "x"}`, `$1 ${1} $12 $$1 $name $`, `db-1 db-1 x $1 $name $`},
+		{`{"1": "db-1"}`, "a\n$2", ""},
+		{`{"name": "x"}`, `$1`, `$1`},
+		{`{"1a": "x"}`, `$1a`, `$1a`},
+	} {
+		rendered, err := NewRenderer().Render(t.Context(), tenant, json.RawMessage(c.variables), Template{Source: c.source, Syntax: Dollar})
+		switch {
+		case c.want == "":
+			if got := domain.FailureOf(err); got.Message != "Line 2 of the template: 2 is not defined." {
+				t.Errorf("%s: %v", c.source, err)
+			}
+		case err != nil || rendered[0].Text != c.want:
+			t.Errorf("%s: %+v, %v", c.source, rendered, err)
+		}
+	}
+}
+
 func TestDollarRefuses(t *testing.T) {
 	t.Setenv("SIGNOFF_SECRET", "hunter2")
 	for _, c := range []struct{ source, message string }{
