@@ -213,7 +213,7 @@ func outputValue(execution domain.Execution) map[string]any {
 		return map[string]any{}
 	}
 	out := map[string]any{
-		"text": output.Text, "success": output.Success, "error": nil, "durationSeconds": domain.RoundSeconds(output.DurationSeconds),
+		"text": output.Text, "success": output.Success, "durationSeconds": domain.RoundSeconds(output.DurationSeconds),
 		"inputTokens": numberOf(output.TokenUsage.InputTokens), "outputTokens": numberOf(output.TokenUsage.OutputTokens),
 		"structured": nil, "finishReason": string(output.FinishReason),
 	}

@@ -3,6 +3,7 @@ package jinja
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,7 +26,36 @@ func Decode(source json.RawMessage, budget *Budget) (v Variables, err error) {
 		failf("the variables are not a JSON object")
 	}
 	d := &decoder{r, jsontext.NewDecoder(bytes.NewBuffer(source), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))}
-	return Variables{d.value().(*dict)}, nil
+	v = Variables{d.value().(*dict)}
+	v.openOutputs()
+	return v, nil
+}
+
+// openOutputs opens the outputs of blocks, doc.named[…].output: a template asks for what a block may have said, such as its error, and must not fail where
+// the block ended otherwise.
+func (v Variables) openOutputs() {
+	doc, _ := v.dict.field("doc").(*dict)
+	named, _ := doc.field("named").(*dict)
+	if named == nil {
+		return
+	}
+	for _, block := range named.values {
+		block, _ := block.(*dict)
+		if output, is := block.field("output").(*dict); is {
+			output.open = true
+		}
+	}
+}
+
+// field is the value of a key; nil where it has none, or there is no dict.
+func (d *dict) field(name string) any {
+	if d == nil {
+		return nil
+	}
+	if i := slices.Index(d.keys, any(name)); i >= 0 {
+		return d.values[i]
+	}
+	return nil
 }
 
 // decoder reads JSON that is known to be valid. encoding/json would allocate three times as much, before anybody could charge it.

@@ -329,7 +329,7 @@ func item(key expression, name func() string) step {
 		found, ok := r.lookup(value, k)
 		if !ok {
 			r.allocate(bindingSize)
-			return &undefined{path: name()}
+			return missing(value, name())
 		}
 		return found
 	}

@@ -18,7 +18,10 @@ type bigNumber string
 type safe string
 
 // dict is a map. Its keys are in order, as MiniJinja prints them, and any values.
-type dict struct{ keys, values []any }
+type dict struct {
+	keys, values []any
+	open         bool // a key that is not there is printed as nothing
+}
 
 // sequence is a list with something special about it.
 type sequence struct {
@@ -31,7 +34,7 @@ type sequence struct {
 // throws a fault that names it.
 type undefined struct {
 	path   string
-	silent bool // an inline if without else gives it: it is printed as nothing, and is no fault
+	silent bool // of an inline if without else, or of an open dict: it is printed as nothing, and is no fault
 }
 
 // namespace is a value that {% set x.y %} may change.
@@ -140,7 +143,7 @@ func (r *run) items(value any) []any {
 // newDict is the map of these keys and values, which it takes over; of equal keys the last one counts.
 func (r *run) newDict(keys, values []any) *dict {
 	r.allocate(dictSize)
-	pairs := &ordering{r, &dict{keys, values}}
+	pairs := &ordering{r, &dict{keys: keys, values: values}}
 	if !sort.IsSorted(pairs) {
 		sort.Stable(pairs)
 	}
@@ -253,11 +256,17 @@ func (r *run) attribute(value any, path string) any {
 		refuse(value)
 		found, ok := r.lookup(value, step)
 		if !ok {
-			found = &undefined{path: path}
+			found = missing(value, path)
 		}
 		value = found
 	}
 	return value
+}
+
+// missing is what a value does not have.
+func missing(value any, path string) *undefined {
+	d, is := value.(*dict)
+	return &undefined{path: path, silent: is && d.open}
 }
 
 // equal compares by value, and numbers whatever their form; true is 1.
