@@ -77,7 +77,6 @@ func TestEarlierOutputsAreThereByName(t *testing.T) {
 		"no value":           {"structured", `"outputsFrom":{"q":"` + first + `"}`, ""},
 		"the text":           {"text", `"outputsFrom":{"q":"` + first + `"}`, "done: one"},
 		"success":            {"success", `"outputsFrom":{"q":"` + first + `"}`, "true"},
-		"no error":           {"error", `"outputsFrom":{"q":"` + first + `"}`, ""},
 		"why it ended":       {"finishReason", `"outputsFrom":{"q":"` + cancelled + `"}`, "cancelled"},
 		"no success":         {"success", `"outputsFrom":{"q":"` + cancelled + `"}`, "false"},
 		"tokens are unknown": {"inputTokens", `"outputsFrom":{"q":"` + first + `"}`, ""},
