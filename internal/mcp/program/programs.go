@@ -80,23 +80,23 @@ func (p *Programs) check(name string, server mcp.Server) (err error) {
 func (p *Programs) Start(ctx context.Context, name string, server mcp.Server, use mcp.Use) (mcp.Program, error) {
 	process, err := p.process(name, server, use)
 	if err != nil {
-		return nil, unavailable(name, err)
+		return nil, unavailable(err)
 	}
 	child, err := p.config.Sandbox.Start(ctx, process)
 	if err != nil {
-		return nil, unavailable(name, err)
+		return nil, unavailable(err)
 	}
 	attended := stdio.Attend(child, fmt.Sprintf("The program of the MCP server %q", name), nil)
 	return &program{Program: attended, masks: []*secrets.Masker{p.masker(server), p.config.Masker}}, nil
 }
 
-// unavailable names the server in an error of its start. The end of the context stays what it is.
-func unavailable(name string, err error) error {
+// unavailable says in an error that its program cannot be started; the session names the server. The end of the context stays what it is.
+func unavailable(err error) error {
 	code := domain.CodeOf(err)
 	if code == "" || code == domain.CodeInternal {
 		return err
 	}
-	return domain.Errorf(code, "The MCP server %q cannot be started. %s", name, domain.FailureOf(err).Message).With(err)
+	return domain.Errorf(code, "Its program cannot be started. %s", domain.FailureOf(err).Message).With(err)
 }
 
 // masker hides what the program is given by name: it may print it.
@@ -118,15 +118,19 @@ func (p *Programs) process(name string, server mcp.Server, use mcp.Use) (sandbox
 		return sandbox.Process{}, err
 	}
 	writers := p.writers(use)
-	found, err := search(writers, endpoint, p.mounts[name])
+	start := ownFolder
+	if e.View == domain.ViewHost {
+		start = "/" // a folder that no agent writes
+	}
+	found, err := search(writers, endpoint, start, p.mounts[name])
 	if err != nil {
 		return sandbox.Process{}, err
 	}
 	process := sandbox.Process{Argv: append([]string{endpoint.Command}, endpoint.Args...), Dir: use.Directory, Environment: e}
 	if e.View == domain.ViewHost {
-		process.Dir = "/" // a folder that no agent writes
+		process.Dir = start
 	} else {
-		process.Start, process.Hosts, process.Shown = ownFolder, server.Hosts, found.files
+		process.Start, process.Hosts, process.Shown = start, server.Hosts, found.files
 		process.Environment.Mounts = merged(e.Mounts, p.mounts[name], p.unseen(e, use.Directory, found.folders))
 		for i := range process.Argv {
 			process.Argv[i] = p.named(process.Environment, use.Directory, process.Argv[i])

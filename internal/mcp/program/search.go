@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,6 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/launch"
 	"signoff/internal/mcp"
-	"signoff/internal/secrets"
 )
 
 // found is what a program is made of, as far as its command line tells. All paths are without links.
@@ -24,27 +24,48 @@ type found struct {
 	folders []string // among its arguments
 }
 
-// search looks at the program of an endpoint, and at all that its arguments name. What agents can write is refused.
-func search(w *writers, endpoint mcp.Endpoint, own []domain.Mount) (all found, err error) {
+// search looks at the program of an endpoint, and at all that its arguments and variables name. What agents can write is refused. start is the folder
+// in which the program starts, and own are the mounts of its entry.
+//
+// Every variable counts: which of them make a program load code, only the program knows.
+func search(w *writers, endpoint mcp.Endpoint, start string, own []domain.Mount) (all found, err error) {
 	if err := all.executable(w, endpoint.Command); err != nil {
 		return all, err
 	}
 	for _, argument := range endpoint.Args {
-		if err := all.argument(w, argument, own); err != nil {
+		if err := w.refuseNamed("Its argument "+strconv.Quote(argument)+" names", argument, start, own); err != nil {
+			return all, err
+		}
+		all.argument(argument)
+	}
+	for _, name := range slices.Sorted(maps.Keys(endpoint.Env)) {
+		if err := w.refuseNamed("The variable "+name+" names", endpoint.Env[name], start, own); err != nil {
 			return all, err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(endpoint.Env)) {
-		if !secrets.Steers(name) {
+	return all, nil
+}
+
+// refuseNamed refuses a text that names a path which agents can write, unless it is data by the word of the entry's own mounts.
+func (w *writers) refuseNamed(subject, text, start string, own []domain.Mount) error {
+	for _, path := range pathsIn(text, start) {
+		if given(path, own) {
 			continue
 		}
-		for _, path := range pathsIn(endpoint.Env[name]) {
-			if why := w.why(path); why != "" {
-				return all, refused("The variable "+name+" names", path, why)
-			}
+		if why := w.whyNamed(path, start); why != "" {
+			return refused(subject, path, why+dataHint(path))
 		}
 	}
-	return all, nil
+	return nil
+}
+
+// whyNamed is why for a path that a text names. Below the folder in which a program starts, an isolated one has files of its own, and those of this machine
+// only where a workspace or a mount lies there.
+func (w *writers) whyNamed(path, start string) string {
+	if start != "/" && within(start, path) && !slices.ContainsFunc(w.roots, func(r root) bool { return within(r.path, path) }) {
+		return ""
+	}
+	return w.why(path)
 }
 
 // refused says why a program is not run that agents can write.
@@ -129,33 +150,42 @@ func pathOf(argument string) (before, path string) {
 	}
 }
 
-// pathsIn are all texts in an argument or a value that could be absolute paths, such as those in a line for a shell.
-func pathsIn(text string) (paths []string) {
-	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:,;()|&<>[]{}", r) }) {
-		if filepath.IsAbs(part) {
-			paths = append(paths, filepath.Clean(part))
+// pathsIn are all paths that an argument or a value could name: as a whole, or in a part of it, such as a line for a shell; from / or from the folder in
+// which the program starts; and behind the letters of an option or the host of an address, as in -I/srv/lib and file://localhost/srv/x.
+func pathsIn(text, start string) (paths []string) {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`=:,;()|&<>[]{}", r) })
+	if _, whole := pathOf(text); whole != "" { // it may have a blank
+		parts = append(parts, whole)
+	}
+	for _, part := range parts {
+		if plain, err := url.PathUnescape(part); err == nil && plain != part { // of an address
+			paths = append(paths, pathsFrom(plain, start)...)
+		}
+		paths = append(paths, pathsFrom(part, start)...)
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
+// pathsFrom are the paths that one word could name.
+func pathsFrom(word, start string) (paths []string) {
+	if !filepath.IsAbs(word) {
+		paths = append(paths, filepath.Join(start, word))
+	}
+	for i, r := range word {
+		if r == '/' {
+			paths = append(paths, filepath.Clean(word[i:]))
 		}
 	}
 	return paths
 }
 
-// argument looks at every absolute path in an argument, and takes the one that the argument is.
-func (f *found) argument(w *writers, argument string, own []domain.Mount) error {
+// argument takes the path that an argument is.
+func (f *found) argument(argument string) {
 	_, whole := pathOf(argument)
-	for _, path := range append(pathsIn(argument), whole) {
-		if path == "" || given(path, own) {
-			continue
-		}
-		if why := w.why(path); why != "" {
-			return refused("Its argument "+strconv.Quote(argument)+" names", path, why+dataHint(path))
-		}
-	}
-	if whole == "" {
-		return nil
-	}
 	info, err := os.Stat(whole)
-	if err != nil {
-		return nil //nolint:nilerr // the program may make it
+	if whole == "" || err != nil { // the program may make it
+		return
 	}
 	switch {
 	case info.IsDir():
@@ -163,5 +193,4 @@ func (f *found) argument(w *writers, argument string, own []domain.Mount) error 
 	case info.Mode().IsRegular():
 		f.files = append(f.files, launch.Real(whole))
 	}
-	return nil
 }

@@ -47,6 +47,14 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 		"a folder with code":              {mcp.Server{Command: "sh", Args: []string{mount}}, mount},
 		"a script that is not there yet":  {mcp.Server{Command: "sh", Args: []string{filepath.Join(ws, "later.sh")}}, "later.sh"},
 		"a script in a folder of its own": {mcp.Server{Command: "sh", Args: []string{in(mount, "own.sh")}, Mounts: map[string]string{mount: "write"}}, "own.sh"},
+		"a path from where it starts":     {mcp.Server{Command: "sh", Args: []string{".." + in(ws, "up.sh")}}, "up.sh"},
+		"a path from the root":            {mcp.Server{Command: "sh", Args: []string{strings.TrimPrefix(in(ws, "root.sh"), "/tmp/")}}, "root.sh"},
+		"behind the letter of an option":  {mcp.Server{Command: "sh", Args: []string{"-I" + in(ws, "lib")}}, "lib"},
+		"in an address with a host":       {mcp.Server{Command: "sh", Args: []string{"--import=file://localhost" + in(ws, "y.mjs")}}, "y.mjs"},
+		"in an address with escapes":      {mcp.Server{Command: "sh", Args: []string{"file://" + filepath.Dir(in(ws, "z.mjs")) + "/%7a.mjs"}}, "z.mjs"},
+		"with a blank in its name":        {mcp.Server{Command: "sh", Args: []string{in(ws, "a b.sh")}}, "a b.sh"},
+		"in a variable of any name":       {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONUSERBASE": filepath.Join(ws, "ub")}}, "PYTHONUSERBASE"},
+		"in a variable, from its start":   {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONPATH": ".." + filepath.Join(ws, "lib")}}, "PYTHONPATH"},
 		"a path for programs":             {mcp.Server{Command: good, SetEnv: map[string]string{"PATH": "/usr/bin:" + ws}}, "PATH"},
 		"a library":                       {mcp.Server{Command: good, SetEnv: map[string]string{"LD_PRELOAD": filepath.Join(mount, "x.so")}}, "LD_PRELOAD"},
 		"an option of node":               {mcp.Server{Command: good, SetEnv: map[string]string{"NODE_OPTIONS": "--require " + filepath.Join(ws, "x.js")}}, "NODE_OPTIONS"},
@@ -55,7 +63,7 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			message := r.refusal(test.server, domain.CodeAgentUnavailable)
-			if !strings.Contains(message, test.about) || !strings.Contains(message, `"tools"`) || !strings.Contains(message, "An agent could") {
+			if !strings.Contains(message, test.about) || !strings.Contains(message, "An agent could") {
 				t.Error(message)
 			}
 		})
@@ -63,6 +71,8 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 	for name, server := range map[string]mcp.Server{
 		"a program elsewhere":    {Command: good},
 		"a script elsewhere":     {Command: "sh", Args: []string{good}},
+		"a variable for data":    {Command: good, SetEnv: map[string]string{"DATA": mount}, Mounts: map[string]string{mount: "write"}},
+		"words and an address":   {Command: good, Args: []string{"stdio", "-y", "@scope/server-x@1.2", "https://example.com/a/b", "--depth=3"}, SetEnv: map[string]string{"MODE": "fast"}},
 		"data that it may write": {Command: good, Args: []string{mount, filepath.Join(mount, "new.db")}, Mounts: map[string]string{mount: "write"}},
 	} {
 		t.Run(name, func(t *testing.T) {
