@@ -51,7 +51,7 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 		"a path from the root":            {mcp.Server{Command: "sh", Args: []string{strings.TrimPrefix(in(ws, "root.sh"), "/tmp/")}}, "root.sh"},
 		"behind the letter of an option":  {mcp.Server{Command: "sh", Args: []string{"-I" + in(ws, "lib")}}, "lib"},
 		"in an address with a host":       {mcp.Server{Command: "sh", Args: []string{"--import=file://localhost" + in(ws, "y.mjs")}}, "y.mjs"},
-		"in an address with escapes":      {mcp.Server{Command: "sh", Args: []string{"file://" + filepath.Dir(in(ws, "z.mjs")) + "/%7a.mjs"}}, "z.mjs"},
+		"in an address with escapes":      {mcp.Server{Command: "sh", Args: []string{"file://" + strings.ReplaceAll(in(ws, "z.mjs"), ws, ws[:len(ws)-1]+"%31")}}, "z.mjs"},
 		"with a blank in its name":        {mcp.Server{Command: "sh", Args: []string{in(ws, "a b.sh")}}, "a b.sh"},
 		"in a variable of any name":       {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONUSERBASE": filepath.Join(ws, "ub")}}, "PYTHONUSERBASE"},
 		"in a variable, from its start":   {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONPATH": ".." + filepath.Join(ws, "lib")}}, "PYTHONPATH"},
