@@ -77,13 +77,23 @@ func (j *judging) readsOnly() bool {
 // by then, and the pin is that of the call. Exactly this call has the definition in its hash.
 func (j *judging) coversDefinition(rule domain.PermissionRule) bool {
 	switch {
-	case j.call.MCP == nil, rule.Matcher.ArgumentsHash != "":
+	case rule.Matcher.ArgumentsHash != "":
+		return true
+	case j.readsServer():
+		return rule.Matcher.Tool != ""
+	case j.call.MCP == nil:
 		return true
 	case rule.Scope == domain.RememberGlobal && rule.Approval == "" && j.trust().PinOff:
 		return true
 	default:
 		return j.standing() == domain.MCPToolKnown && !j.Pin.First.After(rule.Created)
 	}
+}
+
+// readsServer reports whether the call reads resources or prompts of an MCP server, or lists them. No definition says what there is to read, so nobody has
+// approved any of it by approving tools: only a rule that names the reading tool covers it.
+func (j *judging) readsServer() bool {
+	return j.agent == internalAgent && j.call.MCP == nil && j.call.Action.Server != ""
 }
 
 // changed asks about a tool whose definition is not the pinned one, unless a person has approved exactly this call under this definition.
@@ -111,6 +121,9 @@ func (j *judging) tool() string {
 
 // uncovered says why a rule that would allow the call does not cover its definition; empty where there is no such rule.
 func (j *judging) uncovered() string {
+	if j.readsServer() && j.first(domain.Allow, func(rule domain.PermissionRule) bool { return j.allows(rule.Matcher) }) != nil {
+		return fmt.Sprintf("A permission rule on an MCP server covers its tools. To read its resources and prompts, a rule has to name %s.", j.call.Tool)
+	}
 	if j.call.MCP == nil || j.first(domain.Allow, func(rule domain.PermissionRule) bool { return j.allows(rule.Matcher) }) == nil {
 		return ""
 	}

@@ -183,7 +183,7 @@ func TestTheOptionsOfAnMCPTool(t *testing.T) {
 	if !slices.Equal(ids, []string{"exact", "tool", "mcpServer"}) || options[1].Matcher.Tool != "read" || options[2].Matcher.Tool != "" {
 		t.Fatalf("%+v", options)
 	}
-	for i, want := range []string{"as long as the MCP server defines the tool as it does now", "If the server changes the definition of the tool, you are asked again.", "Other tools, and those whose definition changes, go on asking."} {
+	for i, want := range []string{"as long as the MCP server defines the tool as it does now", "If the server changes the definition of the tool, you are asked again.", "the reading of resources and prompts go on asking."} {
 		if !strings.Contains(options[i].Description, want) {
 			t.Errorf("%s: %s", options[i].PreviewID, options[i].Description)
 		}

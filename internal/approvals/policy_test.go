@@ -15,10 +15,11 @@ var (
 	now    = time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
 	before = now.Add(-time.Minute)
 
-	reading   = domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Paths: []string{"/srv/a.txt"}}}
-	editing   = domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/etc/app.yaml"}}}
-	fetch     = domain.ToolCall{Tool: "web_fetch", Class: domain.ClassNetwork, Action: domain.Action{Hosts: []string{"docs.example.org"}}}
-	issueTool = domain.ToolCall{Tool: "create_issue", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
+	reading     = domain.ToolCall{Tool: "read", Class: domain.ClassRead, Action: domain.Action{Paths: []string{"/srv/a.txt"}}}
+	editing     = domain.ToolCall{Tool: "edit", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/etc/app.yaml"}}}
+	fetch       = domain.ToolCall{Tool: "web_fetch", Class: domain.ClassNetwork, Action: domain.Action{Hosts: []string{"docs.example.org"}}}
+	issueTool   = domain.ToolCall{Tool: "create_issue", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
+	readsGithub = domain.ToolCall{Tool: "mcp_read", Class: domain.ClassMCP, Action: domain.Action{Server: "github"}}
 )
 
 func running(command string) domain.ToolCall {
@@ -163,7 +164,10 @@ func TestTheNineSteps(t *testing.T) {
 		"one path of several is not enough":             {domain.ToolCall{Tool: "patch", Class: domain.ClassWrite, Action: domain.Action{Paths: []string{"/srv/a", "/srv/etc/b"}}}, requested(), rules{rule(allow, domain.Matcher{Path: "/srv/etc/**"})}, ask, 8, approvals.ByCapability},
 		"a host":                                        {fetch, requested(), rules{rule(allow, domain.Matcher{Host: "docs.example.org"})}, allow, 4, approvals.ByRule},
 		"a host's twin":                                 {withHosts(fetch, "docs.example.org.evil.example"), requested(), rules{rule(allow, domain.Matcher{Host: "docs.example.org"})}, ask, 8, approvals.ByCapability},
-		"an MCP server":                                 {issueTool, requested(), rules{rule(allow, domain.Matcher{Server: "github"})}, allow, 4, approvals.ByRule},
+		"an MCP server":                                 {issueTool, requested(external), rules{rule(allow, domain.Matcher{Server: "github"})}, allow, 4, approvals.ByRule},
+		"what an MCP server has to read":                {readsGithub, requested(), rules{rule(allow, domain.Matcher{Server: "github"}), rule(allow, domain.Matcher{Class: domain.ClassMCP})}, ask, 8, approvals.ByCapability},
+		"what it has to read, by the reading tool":      {readsGithub, requested(), rules{rule(allow, domain.Matcher{Server: "github", Tool: "mcp_read"})}, allow, 4, approvals.ByRule},
+		"what it has to read, denied with the server":   {readsGithub, requested(), rules{rule(deny, domain.Matcher{Server: "github"})}, deny, 3, approvals.ByRule},
 		"a remembered yes goes before a hitl denial":    {running("rm x"), requested(bash(allow, domain.DenyHITL)), rules{rule(allow, exactly)}, allow, 4, approvals.ByRule},
 		"a rule of the bash policy":                     {running("cat a | grep b"), requested(bash(deny, domain.DenyHITL)), nil, allow, 4, approvals.ByBashPolicy},
 		"the default of the bash policy":                {running("date"), requested(bash(allow, domain.DenyHITL)), nil, allow, 4, approvals.ByBashPolicy},
@@ -286,7 +290,7 @@ func TestRememberOptions(t *testing.T) {
 		"a page": {fetch, map[string]domain.Matcher{
 			"host": {Tool: "web_fetch", Host: "docs.example.org"}, "tool": {Tool: "web_fetch"}, "class": {},
 		}},
-		"an MCP tool": {issueTool, map[string]domain.Matcher{"tool": {Tool: "create_issue", Server: "github"}, "mcpServer": {Server: "github"}}},
+		"what an MCP server has to read": {readsGithub, map[string]domain.Matcher{"tool": {Tool: "mcp_read", Server: "github"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := map[string]domain.Matcher{}

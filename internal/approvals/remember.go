@@ -61,7 +61,9 @@ func (j *judging) options(call domain.ToolCall) []domain.RememberOption {
 	switch server := call.Action.Server; {
 	case call.MCP != nil:
 		offer("tool", domain.Matcher{Tool: call.MCP.Tool, Server: call.MCP.Server}, "If the server changes the definition of the tool, you are asked again.")
-		offer("mcpServer", domain.Matcher{Server: call.MCP.Server}, "That is every tool that somebody has approved by now, and this one. Other tools, and those whose definition changes, go on asking.")
+		offer("mcpServer", domain.Matcher{Server: call.MCP.Server}, "That is every tool that somebody has approved by now, and this one. Other tools, those whose definition changes, and the reading of resources and prompts go on asking.")
+	case j.readsServer():
+		offer("tool", domain.Matcher{Tool: call.Tool, Server: server}, "That is all that the server has to read, also later.")
 	case server != "":
 		offer("tool", domain.Matcher{Tool: call.Tool, Server: server})
 		offer("mcpServer", domain.Matcher{Server: server}, "The agent does not say how the server defines its tools, so this includes tools that appear later or change.")

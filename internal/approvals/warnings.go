@@ -15,7 +15,7 @@ func Warnings(effect domain.Verdict, m domain.Matcher) []string {
 			"From a file, and from a folder with all that is in it, such as /srv/secrets/**, commands are kept without a question."}
 	}
 	if effect == domain.Allow && m.Server != "" && m.ArgumentsHash == "" && (m.Agent == "" || m.Agent == internalAgent) {
-		return []string{"It covers the tools that somebody has approved by now, with the definitions that were approved. Tools that are new or change ask all the same; " +
+		return []string{"It covers the tools that somebody has approved by now, with the definitions that were approved. Tools that are new or change, and the reading of resources and prompts, ask all the same; " +
 			"only a rule for all executions that nobody's decision left covers them, where the server's entry says `pin: off`. Of an external agent it covers every call."}
 	}
 	beginning, open := strings.CutSuffix(m.Command, " *")
