@@ -234,6 +234,11 @@ func (o *openCall) reportProgress() (stop func()) {
 			case p := <-o.news:
 				o.call.Progress(p)
 			case <-ctx.Done():
+				select { // the last one counts, however soon the call has ended after it
+				case p := <-o.news:
+					o.call.Progress(p)
+				default:
+				}
 				return
 			}
 		}

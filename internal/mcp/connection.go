@@ -36,7 +36,7 @@ const (
 	// the last one, with the calls that are open on it.
 	maxResumptions = 100
 
-	maxQuestions = 8 // of one connection at a time; a server that asks more is not answered
+	maxOpenQuestions = 8 // of one connection; a server that asks more is not answered
 )
 
 // connection is a live connection to one server.

@@ -300,7 +300,7 @@ func (c *connection) elicit(ctx context.Context, request *sdk.ElicitRequest) (*s
 func (c *connection) asker() (open *openCall, others bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.calls) == 0 || c.questions == maxQuestions {
+	if len(c.calls) == 0 || c.questions == maxOpenQuestions {
 		return nil, false
 	}
 	open = c.calls[len(c.calls)-1]

@@ -295,7 +295,7 @@ func TestAFloodOfQuestions(t *testing.T) {
 		if _, err := session.Call(t.Context(), c); domain.CodeOf(err) != domain.CodeOutcomeUnknown {
 			t.Error(err)
 		}
-		if asked.Load() != maxQuestions {
+		if asked.Load() != maxOpenQuestions {
 			t.Errorf("%d questions", asked.Load())
 		}
 		session.Close()

@@ -334,16 +334,17 @@ func TestAQuestionExpires(t *testing.T) {
 	}
 }
 
+// TestAQuestionEndsWithItsExecution: a call that waits runs nothing, and one whose question came on its open connection may have done anything.
 func TestAQuestionEndsWithItsExecution(t *testing.T) {
-	for _, within := range []bool{false, true} {
+	for within, want := range map[bool]domain.Outcome{false: domain.OutcomeCancelled, true: domain.OutcomeUnknown} {
 		agent := &inquirer{call: mcpCall("c1"), questions: 1, within: within}
 		w := newWorld(t, storetest.SQLite(t), agent.play)
 		id, _ := w.asked()
 		if end := w.cancel(id); end.Status != domain.StatusCancelled || agent.once(t) != 0 {
 			t.Errorf("%+v", end)
 		}
-		if outcome := w.outcomeOf(id); outcome.Outcome != domain.OutcomeCancelled {
-			t.Errorf("%+v", outcome)
+		if outcome := w.outcomeOf(id); outcome.Outcome != want {
+			t.Errorf("within the call %v: %+v", within, outcome)
 		}
 		if status := w.approvals(id, 2)[1].Status; status != domain.ApprovalCancelled {
 			t.Errorf("the question is %s", status)
@@ -356,7 +357,7 @@ func TestAQuestionEndsWithItsExecution(t *testing.T) {
 
 // A prompt that interrupts does not wait for the answer.
 func TestAPromptInterruptsAQuestion(t *testing.T) {
-	for _, within := range []bool{false, true} {
+	for within, want := range map[bool]domain.Outcome{false: domain.OutcomeCancelled, true: domain.OutcomeUnknown} {
 		agent := &inquirer{call: mcpCall("c1"), questions: 1, within: within}
 		w := newWorld(t, storetest.SQLite(t), func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 			if turn.Prompt.Turn == 2 {
@@ -368,7 +369,7 @@ func TestAPromptInterruptsAQuestion(t *testing.T) {
 		if _, err := w.prompt(id, "something else", domain.WhenBusyInterrupt); err != nil {
 			t.Fatal(err)
 		}
-		if end := w.ended(id); end.Output.Text != "something else" || w.outcomeOf(id).Outcome != domain.OutcomeCancelled || agent.once(t) != 0 {
+		if end := w.ended(id); end.Output.Text != "something else" || w.outcomeOf(id).Outcome != want || agent.once(t) != 0 {
 			t.Errorf("%+v, %+v", end.Output, w.outcomeOf(id))
 		}
 		if left := w.approvals(id, 2)[1]; left.ID != question.ID || left.Status != domain.ApprovalCancelled {

@@ -135,6 +135,9 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 	case c.running() && o.turn.result == nil:
 		outcome = domain.OutcomeUnknown
 		failure = approvals.OutcomeUnknown()
+	case c.running() && c.MCP != nil: // the server was asked to stop, and nothing says that it has
+		outcome = domain.OutcomeUnknown
+		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: "The turn ended while the MCP server was running this call. It was told to stop, and may have done it, in part or in full."}
 	case c.running():
 		failure.Message = "The turn ended while this call was running; it was stopped."
 	case c.paused():

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"strings"
 	"sync"
-	"time"
 	"unicode/utf8"
 
 	"signoff/internal/domain"
@@ -18,7 +17,6 @@ import (
 const (
 	version        = "1" // the definition's hash is in [domain.MCPTool]
 	maxDescription = 8 << 10
-	maxQuestions   = 20 // of one call: a server that asks without end holds the execution for ever
 )
 
 // serverTool is a tool of an MCP server.
@@ -88,7 +86,7 @@ func (t *serverTool) Continue(ctx context.Context, host domain.Host, call domain
 	return t.config.noted(ctx, host, t.converse(ctx, host, call, mcp.Call{Repeat: from.Repeat, Answer: &from.Answer}))
 }
 
-// converse sends the call, and sends it again with the answer to each question of the server.
+// converse sends the call, and sends it again with the answer to each question of the server. The host ends a call whose server asks without end.
 func (t *serverTool) converse(ctx context.Context, host domain.Host, call domain.ToolCall, next mcp.Call) tools.Result {
 	next.Server, next.Tool, next.Arguments, next.Definition = t.tool.Server, t.tool.Tool, call.Arguments, t.tool.Definition
 	if call.MCP != nil {
@@ -98,7 +96,7 @@ func (t *serverTool) converse(ctx context.Context, host domain.Host, call domain
 	next.Ask = func(form json.RawMessage) (domain.Answer, error) {
 		return host.Inquire(ctx, inquiry(call, form, nil))
 	}
-	for range maxQuestions {
+	for {
 		answer, err := t.config.Session.Call(ctx, next)
 		switch {
 		case err != nil:
@@ -115,7 +113,6 @@ func (t *serverTool) converse(ctx context.Context, host domain.Host, call domain
 		}
 		next.Repeat, next.Answer = answer.Repeat, &said
 	}
-	return failure(domain.CodeToolFailed, "The MCP server asks one question after the other; the call was given up after so many answers.")
 }
 
 func inquiry(call domain.ToolCall, form, repeat json.RawMessage) domain.Inquiry {
@@ -139,18 +136,10 @@ func shown(text string, most int) string {
 	return text[:most] + "…"
 }
 
-// progressEvery keeps a server that reports each byte from filling the log.
-const progressEvery = time.Second
-
-// progress passes on how far the call is.
+// progress passes on how far the call is. The host bounds how often the log says so.
 func (c *Config) progress(ctx context.Context, host domain.Host, callID string) func(mcp.Progress) {
-	var last time.Time
 	return func(p mcp.Progress) {
-		if time.Since(last) < progressEvery {
-			return
-		}
-		last = time.Now()
-		told := domain.CallProgress{Done: p.Done, Total: p.Total, Message: c.Mask(p.Message)}
-		_ = host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Progress: &told}) // refused only where the session is over
+		now := domain.CallProgress{Done: p.Done, Total: p.Total, Message: c.Mask(p.Message)}
+		_ = host.Emit(ctx, domain.ToolCallUpdated{ToolCallID: callID, Progress: &now}) // refused only where the session is over
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"image/png"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -235,7 +233,6 @@ func TestQuestionsOfServers(t *testing.T) {
 		"approved": {2, domain.ApprovalApproved, 3, ""},
 		"denied":   {1, domain.ApprovalDenied, 2, ""},
 		"expired":  {1, domain.ApprovalExpired, 1, domain.CodeApprovalExpired},
-		"endless":  {1000, domain.ApprovalApproved, 20, domain.CodeToolFailed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, host := asks(test.times), &hosttest.Host{}
@@ -309,24 +306,21 @@ func TestARestartIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestProgressIsCoalesced: a server may report each byte.
-func TestProgressIsCoalesced(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		session := &mcptoolstest.Session{Answer: func(_ context.Context, call mcp.Call) (mcp.Answer, error) {
-			for i := range 3000 {
-				call.Progress(mcp.Progress{Done: float64(i), Total: 3000, Message: "step s3cret"})
-				time.Sleep(time.Millisecond)
-			}
-			return mcp.Answer{}, nil
-		}}
-		_, host := run(t, session, mcptools.Config{Mask: func(text string) string { return strings.ReplaceAll(text, "s3cret", "[masked]") }})
-		var told []string
-		for _, update := range hosttest.Of[domain.ToolCallUpdated](host) {
-			told = append(told, string(domain.Encode(update.Progress)))
+// TestProgressIsPassedOn without secrets. How often, the host decides.
+func TestProgressIsPassedOn(t *testing.T) {
+	session := &mcptoolstest.Session{Answer: func(_ context.Context, call mcp.Call) (mcp.Answer, error) {
+		for i := range 3 {
+			call.Progress(mcp.Progress{Done: float64(i), Total: 3, Message: "step s3cret"})
 		}
-		const each = `{"done":%d,"total":3000,"message":"step [masked]"}`
-		if diff := cmp.Diff([]string{fmt.Sprintf(each, 0), fmt.Sprintf(each, 1000), fmt.Sprintf(each, 2000)}, told); diff != "" {
-			t.Error(diff)
-		}
-	})
+		return mcp.Answer{}, nil
+	}}
+	_, host := run(t, session, mcptools.Config{Mask: func(text string) string { return strings.ReplaceAll(text, "s3cret", "[masked]") }})
+	var passed []string
+	for _, update := range hosttest.Of[domain.ToolCallUpdated](host) {
+		passed = append(passed, string(domain.Encode(update.Progress)))
+	}
+	const each = `{"done":%d,"total":3,"message":"step [masked]"}`
+	if diff := cmp.Diff([]string{fmt.Sprintf(each, 0), fmt.Sprintf(each, 1), fmt.Sprintf(each, 2)}, passed); diff != "" {
+		t.Error(diff)
+	}
 }
