@@ -145,7 +145,7 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
-	"000: open questions: servers, session, standard error, folder": {
+	"000: open questions: servers, standard error, folder": {
 		sent: func(s *story) object {
 			return object{"source": object{"type": "acp", "command": "claude"}, "debug": true, "prompt": acptest.Prompt("whoami", "stderr a line for whoever looks")}
 		},
@@ -162,10 +162,52 @@ var seedExamples = map[string]seedExample{
 			if !strings.Contains(strings.Join(said, ""), "a line for whoever looks") || strings.Contains(s.see(id).Output.Text, "whoever looks") {
 				s.t.Errorf("standard error: %q", said)
 			}
-			again := s.createdAs(object{"source": object{"type": "acp", "command": "claude"}, "resumeFrom": id, "prompt": acptest.Prompt("say here again")})
-			if shown := s.over(again, domain.StatusCompleted); shown.Output.Text != "here again" {
+		},
+	},
+	"001: a session, a prompt, and the session loaded": {
+		sent: func(*story) object {
+			return object{"source": object{"type": "acp", "command": "claude"}, "prompt": acptest.Prompt("whoami")}
+		},
+		then: func(s *story, id string) {
+			s.over(id, domain.StatusCompleted)
+			again := s.createdAs(object{"source": object{"type": "acp", "command": "claude"}, "resumeFrom": id, "prompt": acptest.Prompt("whoami")})
+			s.over(again, domain.StatusCompleted)
+			first, second := whoamis(s.t, s.log(id)), whoamis(s.t, s.log(again))
+			if len(first) != 1 || len(second) != 1 || first[0].SessionID != second[0].SessionID || second[0].Opened == "new" {
+				s.t.Errorf("%+v, and then %+v", first, second)
+			}
+		},
+	},
+	"001: thoughts within marks": {
+		steps: []script{func(a *answer, _ []message) { a.Say("<think>A disk ", "is full.</thi", "nk>Clean it.") }},
+		sent:  func(s *story) object { return internally(s, "go") },
+		then: func(s *story, id string) {
+			if shown := s.over(id, domain.StatusCompleted); shown.Output.Text != "Clean it." {
 				s.t.Errorf("%+v", shown.Output)
 			}
+			var thought strings.Builder
+			for _, delta := range of[domain.ThoughtDelta](s.t, s.log(id)) {
+				thought.WriteString(delta.Text)
+			}
+			if thought.String() != "A disk is full." {
+				s.t.Errorf("thought: %q", &thought)
+			}
+		},
+	},
+	"001: always allow, in this session": {
+		steps: []script{
+			calls("write", object{"path": "allowed.txt", "content": "1"}), calls("write", object{"path": "allowed.txt", "content": "2"}),
+			calls("write", object{"path": "other.txt", "content": "3"}), finally("done"),
+		},
+		sent: func(s *story) object { return internally(s, "go") },
+		then: func(s *story, id string) {
+			s.decide(s.pending(id), object{"remember": object{"scope": "execution", "previewId": "path"}})
+			next := s.pending(id)
+			if !strings.Contains(next.Summary, "other.txt") || len(s.requests()) != 3 {
+				s.t.Errorf("asked after %d requests: %s", len(s.requests()), next.Summary)
+			}
+			s.decide(next, object{"decision": "deny"})
+			s.over(id, domain.StatusCompleted)
 		},
 	},
 	"002: what the model says on the way": {
