@@ -30,7 +30,6 @@ func TestSeed000(t *testing.T) {
 			"Tool approval flow (GC event emission and response)": approvalFlow,
 			"Timeout handling": timeoutHandling,
 			"Template access: the output of an earlier block":                   templateAccess,
-			"Block document: the example of the specification runs as it is":    exampleDocument,
 			"Streaming: what is said comes as it is said, and the whole at end": streamed,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -220,25 +219,6 @@ func templateAccess(t *testing.T, stage *stage) {
 		if strings.Contains(said, "failed") {
 			t.Errorf("%s:\n%s", how, said)
 		}
-	}
-}
-
-// exampleDocument is the document of the specification, but for the agent, which is not installed here.
-func exampleDocument(t *testing.T, stage *stage) {
-	s := stage.story(t, finally("not asked"))
-	id := s.createdAs(object{
-		"variables": object{"doc": object{"named": object{"fetch_logs": object{"output": object{"stdout": "#! say disk full"}}}}},
-		"block": object{"id": someBlock, "type": "agent", "props": object{
-			"name": "Analyze Logs", "source": object{"type": "acp", "command": "scripted", "args": []string{}, "env": object{}},
-			"prompt":         "Analyze these error logs and identify patterns:\n\n{{ doc.named['fetch_logs'].output.stdout }}",
-			"systemPrompt":   "You are a log analysis expert. Be concise.",
-			"capabilities":   object{"readFiles": true, "writeFiles": false, "executeCommands": false, "alwaysAllowTools": false},
-			"timeoutSeconds": 300, "workingDirectory": nil,
-		}},
-	})
-	shown := s.over(id, domain.StatusCompleted)
-	if shown.Output.Text != "disk full" || shown.Block.Name != "Analyze Logs" {
-		t.Errorf("%+v %+v", shown.Output, shown.Block)
 	}
 }
 
