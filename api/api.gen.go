@@ -575,7 +575,9 @@ type CreateApprovalLink struct {
 	For *string `json:"for,omitempty"`
 }
 
-// CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
+// CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them. With `keepOpen: true`
+// both may be missing: the agent is started, and the execution is `idle` until `POST …/prompts` brings the first
+// prompt. Not for `inlineBlockGeneration`.
 //
 // `prompt`, `systemPrompt` and `instructions` are templates where `block`, `variables`, `outputsFrom` or
 // `templateSyntax` is there, and otherwise taken word for word. `messages` are no templates, and do not go together
@@ -647,7 +649,8 @@ type CreateExecution struct {
 
 	// KeepOpen When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
 	// being completed. An error of its agent ends the turn and not the execution. Without it: true for the kinds
-	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422.
+	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422. The first
+	// prompt may come later only where true is sent.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
 	// Kind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by

@@ -74,7 +74,7 @@ func (s *Session) judged(end outcome) (outcome, error) {
 			return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: end.stop}, nil
 		}
 	}
-	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
+	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted || s.awaitsPrompt() { // nothing was asked
 		return end, nil
 	}
 	value, wrong := s.recorder.structured()
