@@ -174,7 +174,9 @@ func idle(agent, continued string) survivor {
 
 // unprompted is an execution whose agent waits for its first prompt. Its session has nothing to load, so the prompt opens a new one.
 func unprompted(v *visit) func() {
-	id := v.startAs(object{"prompt": nil, "keepOpen": true})
+	body := v.request(object{"keepOpen": true})
+	delete(body, "prompt")
+	id := v.create(body)
 	v.reach(id, domain.StatusIdle)
 	if started := of[domain.AgentStarted](v.t, v.page(id)); len(started) != 1 || started[0].AgentSession == "" {
 		v.t.Errorf("the agent waits without a session: %+v", started)
