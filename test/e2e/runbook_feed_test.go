@@ -130,14 +130,15 @@ func mergedStream(t *testing.T, stage *stage) {
 	blind.refused(http.StatusForbidden, "forbidden", "GET", "/events", nil)
 }
 
-// feedMatches expects that a merged stream is the logs of these executions, each in its order, byte for byte but for the name of the execution.
+// feedMatches expects that a merged stream is the logs of these executions, each in its order, byte for byte but for the names of the execution and its agent.
 func (s *story) feedMatches(all []fed, ids ...string) {
 	s.t.Helper()
 	merged := map[string][]string{}
 	for _, next := range all {
 		var event wireEvent
 		must(s.t, json.Unmarshal([]byte(next.raw), &event))
-		merged[event.ExecutionID] = append(merged[event.ExecutionID], strings.Replace(next.raw, `"executionId":"`+event.ExecutionID+`",`, "", 1))
+		named := `"executionId":"` + event.ExecutionID + `","agent":{"type":"internal","name":"` + s.get(event.ExecutionID).Source.Model + `"},`
+		merged[event.ExecutionID] = append(merged[event.ExecutionID], strings.Replace(next.raw, named, "", 1))
 	}
 	logs := map[string][]string{}
 	for _, id := range ids {
