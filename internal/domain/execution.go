@@ -395,7 +395,9 @@ const (
 )
 
 // AwaitsPrompt reports whether the execution was created without a prompt: its first turn answers the first queued prompt.
-func (r Request) AwaitsPrompt() bool { return r.Requires >= RequiresFirstPrompt && r.Prompt == "" && r.Parts == nil && len(r.Messages) == 0 }
+func (r Request) AwaitsPrompt() bool {
+	return r.Requires >= RequiresFirstPrompt && r.Prompt == "" && r.Parts == nil && len(r.Messages) == 0
+}
 
 // FirstPrompt is what the person says in the first turn: the prompt, or the last message of the conversation.
 func (r Request) FirstPrompt() string {

@@ -38,7 +38,9 @@ func (c core) awaitsRetry() bool {
 func (c core) fromQueue(turn int) bool { return turn > 1 || c.execution.Request.AwaitsPrompt() }
 
 // awaitsPrompt tells whether the execution was created without a prompt, and no turn has begun.
-func (c core) awaitsPrompt() bool { return c.progress.Turn.Number == 0 && c.execution.Request.AwaitsPrompt() }
+func (c core) awaitsPrompt() bool {
+	return c.progress.Turn.Number == 0 && c.execution.Request.AwaitsPrompt()
+}
 
 // promptText is the text of the turn's prompt.
 func (c core) promptText() string {
