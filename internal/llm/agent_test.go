@@ -147,8 +147,11 @@ func TestAWalkInOrder(t *testing.T) {
 	for _, payload := range host.Payloads() {
 		types = append(types, string(payload.EventType()))
 	}
-	want(t, "events", strings.Join(types, " "), "thought.delta thought.completed message.delta message.completed "+
-		"toolCall.requested toolCall.updated toolCall.completed message.delta message.completed")
+	want(t, "events", strings.Join(types, " "), "model.requested thought.delta thought.completed message.delta message.completed "+
+		"toolCall.requested toolCall.updated toolCall.completed model.requested message.delta message.completed")
+	requests := hosttest.Of[domain.ModelRequested](host)
+	want(t, "first request", requests[0], domain.ModelRequested{Turn: 1, Model: "test", Iteration: 1, Messages: 1, Tools: 2})
+	want(t, "second request", requests[1], domain.ModelRequested{Turn: 1, Model: "test", Iteration: 2, Messages: 3, Tools: 2})
 	call := hosttest.Of[domain.ToolCallRequested](host)[0]
 	want(t, "message of the call", call.MessageID, hosttest.Of[domain.MessageDelta](host)[0].MessageID)
 	want(t, "class", call.Class, domain.ClassExecute)
