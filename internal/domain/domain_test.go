@@ -110,7 +110,7 @@ func TestPayloadsSurviveTheLog(t *testing.T) {
 			terminal++
 		}
 	}
-	if len(seen) != 21 || terminal != 4 {
+	if len(seen) != 22 || terminal != 4 {
 		t.Errorf("%d types, %d terminal", len(seen), terminal)
 	}
 	if _, err := (domain.Event{Type: "dream.dreamt"}).Payload(); err == nil {

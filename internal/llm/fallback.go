@@ -40,6 +40,9 @@ func (c *candidate) fullAt(source domain.Source) int64 {
 	return limit
 }
 
+// mostOfResult is how many bytes of one result the model gets, a quarter of its window; 0 = unknown.
+func (c *candidate) mostOfResult() int { return c.model.ContextWindow * bytesPerToken / resultPart }
+
 // reserved is how many tokens of the window an answer with these settings may need.
 func (c *candidate) reserved(settings domain.ModelSettings) int {
 	if c.provider.Reserved == nil {
