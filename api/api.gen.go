@@ -394,7 +394,8 @@ type AuditEntry struct {
 	Previous string `json:"previous"`
 
 	// Record What was done: `subject`, `tool`, `class`, `argumentsHash`, `details`, `decidedBy`, `ruleId`, `reason`, `actor`,
-	// `channel`, `outcome`, `summary`, `durationMs`; each where there is one.
+	// `channel`, `outcome`, `summary`, `durationMs`, `runbookId`, `blockId`, `blockName`, `chargeTarget`, `username`; each
+	// where there is one.
 	Record json.RawMessage `json:"record"`
 	Seq    int64           `json:"seq"`
 
@@ -674,7 +675,7 @@ type CreateExecution struct {
 	Messages *[]InputMessage `json:"messages,omitempty"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-	// characters.
+	// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
@@ -1028,7 +1029,7 @@ type Execution struct {
 	Messages      *[]InputMessage `json:"messages"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-	// characters.
+	// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
@@ -1447,7 +1448,7 @@ type MemorySettings struct {
 }
 
 // Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-// characters.
+// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 //
 // Example: {"ticket":"OPS-1234"}
 type Metadata = map[string]string

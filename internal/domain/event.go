@@ -424,6 +424,8 @@ type (
 		Model   string `json:"model,omitempty"`   // that was asked
 
 		MessageID string `json:"messageId,omitempty"` // the answer to that request; empty where there is none that is whole
+
+		Charged
 	}
 
 	// ModelRequested reports that a request is sent to a model. Each attempt is a request.
@@ -527,6 +529,8 @@ type (
 		Error           *Failure     `json:"error"`
 		Reason          string       `json:"reason,omitempty"` // why it was cancelled, in the canceller's words
 		CancelledBy     *Actor       `json:"cancelledBy,omitempty"`
+
+		Charged
 	}
 )
 

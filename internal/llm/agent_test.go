@@ -174,7 +174,7 @@ func TestALongOutputIsOneForPeopleAndOneForTheModel(t *testing.T) {
 	v := &vendor{replies: []reply{streams(callsBash(0, "seq"), ends("tool_calls"), done), saysOnly("ok")}}
 	said := "s3cret-value\n" + strings.Repeat("one line of many\n", 5000) + "s3cret-value\n"
 	host := &hosttest.Host{Command: prints(said)}
-	masking := config(v)
+	masking := withWindow(v, 100_000)
 	masking.Masker = secrets.NewMasker("s3cret-value")
 	if _, err := open(t, masking, execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 		t.Fatal(err)

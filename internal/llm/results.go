@@ -145,7 +145,7 @@ func (c *conversation) partOf(result domain.Message) string {
 	room := max(c.most-len(note)-2*worthNote, c.most/2)
 	begins := room * 2 / 3
 	if at := strings.Index(text, tools.LeftOut); at >= 0 { // the tool has left out the middle already: its lines behind that are others than those of the log
-		begins = min(begins, at)
+		begins = min(begins, max(strings.LastIndexByte(text[:at], '\n'), 0))
 	}
 	head := strings.ToValidUTF8(text[:begins], "")
 	tail := strings.ToValidUTF8(text[len(text)-room/3:], "")
