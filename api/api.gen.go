@@ -415,7 +415,8 @@ type AuditEntry struct {
 	Previous string `json:"previous"`
 
 	// Record What was done: `subject`, `tool`, `class`, `argumentsHash`, `details`, `decidedBy`, `ruleId`, `reason`, `actor`,
-	// `channel`, `outcome`, `summary`, `durationMs`; each where there is one.
+	// `channel`, `outcome`, `summary`, `durationMs`, `runbookId`, `blockId`, `blockName`, `chargeTarget`, `username`; each
+	// where there is one.
 	Record json.RawMessage `json:"record"`
 	Seq    int64           `json:"seq"`
 
@@ -599,7 +600,9 @@ type CreateApprovalLink struct {
 	For *string `json:"for,omitempty"`
 }
 
-// CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them.
+// CreateExecution `source` is needed, and exactly one of `prompt` and `messages`; or `block` in place of them. With `keepOpen: true`
+// both may be missing: the agent is started, and the execution is `idle` until `POST …/prompts` brings the first
+// prompt. Not for `inlineBlockGeneration`.
 //
 // `prompt`, `messages`, `systemPrompt` and `instructions` are templates where `block`, `variables`, `outputsFrom` or
 // `templateSyntax` is there, and otherwise taken word for word. Templates are rendered before anything is created: what cannot be rendered is 422
@@ -671,7 +674,8 @@ type CreateExecution struct {
 
 	// KeepOpen When its turn has ended and no prompt waits, the execution is `idle` and takes further prompts, instead of
 	// being completed. An error of its agent ends the turn and not the execution. Without it: true for the kinds
-	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422.
+	// `assistant` and `inlineBlockGeneration`, false otherwise; of an `inlineBlockGeneration` false is 422. The first
+	// prompt may come later only where true is sent.
 	KeepOpen *bool `json:"keepOpen,omitempty"`
 
 	// Kind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
@@ -695,7 +699,7 @@ type CreateExecution struct {
 	Messages *[]InputMessage `json:"messages,omitempty"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-	// characters.
+	// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
@@ -1050,7 +1054,7 @@ type Execution struct {
 	Messages      *[]InputMessage `json:"messages"`
 
 	// Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-	// characters.
+	// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 	//
 	//
 	// Example: {"ticket":"OPS-1234"}
@@ -1475,7 +1479,7 @@ type MemorySettings struct {
 }
 
 // Metadata The client's own labels, up to 32. Names are 1 to 64 characters of `A-Z a-z 0-9 _ . : / -`, values up to 512
-// characters.
+// characters. `chargeTarget` and `username` are carried into `usage.updated`, the terminal event and the audit.
 //
 // Example: {"ticket":"OPS-1234"}
 type Metadata = map[string]string

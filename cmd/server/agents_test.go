@@ -51,13 +51,13 @@ func names(t testing.TB, text string) ([]string, error) {
 }
 
 func TestAgentsOfTheFile(t *testing.T) {
-	builtin := []string{"claude", "codex", "copilot", "gemini", "opencode", "qwen"}
+	builtin := []string{"claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen"}
 	for text, want := range map[string][]string{
 		"models: {demo: {provider: demo}}": builtin,
 		"agents: {claude: {}}":             builtin,
 		"agents: {claude: null}":           builtin,
 		"agents:\n  claude:\n":             builtin,
-		"agents: {Claude-Code: {enabled: false}, qwen: {enabled: false}}": {"codex", "copilot", "gemini", "opencode"},
+		"agents: {Claude-Code: {enabled: false}, qwen: {enabled: false}}": {"codex", "copilot", "cursor", "gemini", "opencode"},
 		`agents:
   mine:
     command: my-agent

@@ -308,7 +308,7 @@ func TestExtensions(t *testing.T) {
 	tr.extension("qwen/notify/session", json.RawMessage(`{"a":1}`))
 	tr.extension("_empty", nil)
 	tells(t, tr.host,
-		`rateLimit.updated {"update":{"primary":{"usedPercent":3}}}`,
+		`rateLimit.updated {"limits":[{"resetsAt":null,"usedPercent":3,"window":"primary"}],"update":{"primary":{"usedPercent":3}}}`,
 		`rateLimit.updated {"update":{"rateLimits":{}}}`,
 		`usage.updated {"usage":{"cacheReadTokens":null,"cacheWriteTokens":null,"contextSize":100,"contextUsed":null,"cost":null,"inputTokens":7,"outputTokens":0,"reasoningTokens":null,"totalTokens":null}}`,
 		`agent.updated {"kind":"codex/tokenUsage","update":{"tokenUsage":{"modelContextWindow":100,"total":{"inputTokens":7,"outputTokens":0}}}}`,

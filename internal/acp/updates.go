@@ -94,8 +94,8 @@ func (t *translator) extension(method string, params json.RawMessage) {
 	}
 	p := wire.ReadObject(params)
 	switch name := strings.ToLower(method); {
-	case strings.Contains(name, "ratelimit") || p.Has("rateLimits"):
-		t.emit(domain.RateLimitUpdated{Turn: t.turn, Update: params})
+	case tellsLimits(method, p):
+		t.emit(t.limitsUpdated(p, params))
 		return
 	case strings.Contains(name, "tokenusage") || p.Has("tokenUsage"):
 		t.usage.stated = statedUsage(p)

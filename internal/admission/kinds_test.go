@@ -34,6 +34,7 @@ func TestTheKindDecidesWhatIsLeftOut(t *testing.T) {
 	}{
 		"an agent":                        {"{" + valid + "}", domain.KindAgent, false, "", nil},
 		"an agent that stays open":        {"{" + valid + `,"kind":"agent","keepOpen":true}`, domain.KindAgent, true, "", nil},
+		"an agent without a prompt":       {`{"source":{"type":"acp","command":"mock"},"keepOpen":true}`, domain.KindAgent, true, "", nil},
 		"an agent with a document":        {"{" + valid + "," + aDocument + "}", domain.KindAgent, false, "zsh", []string{"script", "sql"}},
 		"an assistant":                    {"{" + valid + `,"kind":"assistant"}`, domain.KindAssistant, true, "zsh", []string{"script", "sql"}},
 		"an assistant that answers once":  {"{" + valid + `,"kind":"assistant","keepOpen":false}`, domain.KindAssistant, false, "zsh", []string{"script", "sql"}},

@@ -85,6 +85,9 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 	if request.Source.Type == domain.SourceInternal && len(request.MCPServers) > 0 {
 		request.Requires = max(request.Requires, domain.RequiresMCPServers)
 	}
+	if opensWithoutPrompt(body) {
+		request.Requires = max(request.Requires, domain.RequiresFirstPrompt)
+	}
 	if len(request.Source.ModelSettings().Names()) > 0 {
 		request.Requires = max(request.Requires, domain.RequiresModelSettings)
 	}

@@ -54,10 +54,16 @@ func (f *fieldErrors) source(body api.CreateExecution) {
 	})
 }
 
+// opensWithoutPrompt reports whether the agent is to be started and to wait for its first prompt. keepOpen has to be there: a client that forgets the
+// prompt of an assistant, which stays open by default, would wait for an answer that nobody was asked for.
+func opensWithoutPrompt(body api.CreateExecution) bool {
+	return body.Prompt == nil && body.Messages == nil && api.Or(body.KeepOpen, false) && api.Or(body.Kind, domain.KindAgent) != domain.KindGeneration
+}
+
 func (f *fieldErrors) prompt(body api.CreateExecution) {
 	switch {
-	case body.Prompt == nil && body.Messages == nil:
-		f.add("/prompt", "is required, or messages in its place")
+	case body.Prompt == nil && body.Messages == nil && !opensWithoutPrompt(body):
+		f.add("/prompt", "is required, or messages in its place; only with keepOpen: true the first prompt may come later")
 	case body.Prompt != nil && body.Messages != nil:
 		f.add("/messages", "must not come together with prompt")
 	}

@@ -68,11 +68,11 @@ type Provenance struct {
 // Call is the record of a tool call with its outcome.
 func Call(execution domain.Execution, call domain.ToolCall, came Provenance, done domain.ToolCallCompleted) domain.AuditRecord {
 	return domain.AuditRecord{
-		Action: "toolCall." + string(cmp.Or(call.Class, "unknown")), Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: call.ID,
+		Action: "toolCall." + string(cmp.Or(call.Class, "unknown")), Subject: call.ID,
 		Tool: call.Tool, Class: call.Class, ArgumentsHash: came.Hash, Details: details(call, came),
 		DecidedBy: came.DecidedBy, RuleID: came.RuleID, Reason: came.Reason, Actor: came.Actor, Channel: came.Channel,
 		Outcome: string(done.Outcome), Summary: short(done.Output), DurationMs: done.DurationMs, Environment: came.Environment,
-	}
+	}.Of(execution)
 }
 
 // details describe a call without its contents: a written file is named, not repeated.
@@ -106,9 +106,9 @@ func addTool(about map[string]any, tool *domain.MCPTool) {
 // Execution is the record of an act on an execution.
 func Execution(action string, execution domain.Execution, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{
-		Action: action, Execution: execution.ID, RunbookID: execution.Request.RunbookID, Subject: string(execution.ID),
-		Actor: &by, Channel: channel, Outcome: string(execution.Status), Environment: execution.Request.Environment.Stamp(),
-	}
+		Action: action, Subject: string(execution.ID), Actor: &by, Channel: channel, Outcome: string(execution.Status),
+		Environment: execution.Request.Environment.Stamp(),
+	}.Of(execution)
 }
 
 // Memory is the record of notes that were replaced.

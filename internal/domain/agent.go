@@ -210,7 +210,7 @@ type Host interface {
 	// on their way where they are missing.
 	WriteFiles(ctx context.Context, changes ...FileChange) error
 
-	// ToolOutput returns what a call of this execution has printed, as far as it is in the log.
+	// ToolOutput returns what a call of this execution has printed, as far as it is in the log, or its result if it has printed nothing.
 	ToolOutput(ctx context.Context, toolCallID string) (string, error)
 
 	// ReadFile returns a file that the execution uses, with its bytes: a picture or a document of a prompt or of a tool result. Any other is

@@ -14,6 +14,8 @@ type AuditRecord struct {
 	Action        string          `json:"action"` // noun.verb: toolCall.bash, approval.decided, rule.revoked …
 	Execution     ExecutionID     `json:"executionId,omitempty"`
 	RunbookID     string          `json:"runbookId,omitempty"`
+	BlockID       string          `json:"blockId,omitempty"` // of the runbook, that has started the execution
+	BlockName     string          `json:"blockName,omitempty"`
 	Subject       string          `json:"subject,omitempty"` // id of the call, approval, rule, memory …
 	Tool          string          `json:"tool,omitempty"`
 	Class         Class           `json:"class,omitempty"`
@@ -29,6 +31,17 @@ type AuditRecord struct {
 	DurationMs    int64           `json:"durationMs,omitempty"`
 
 	Environment *EnvironmentStamp `json:"environment,omitempty"` // in which it runs; nil where there was none, or nothing runs
+
+	Charged
+}
+
+// Of returns the record with the runbook, the block and the payer of an execution.
+func (r AuditRecord) Of(execution Execution) AuditRecord {
+	r.Execution, r.RunbookID, r.Charged = execution.ID, execution.Request.RunbookID, execution.Request.Charged()
+	if block := execution.Request.Block; block != nil {
+		r.BlockID, r.BlockName = block.ID, block.Name
+	}
+	return r
 }
 
 // AuditEntry is one link of a tenant's chain. Entries are appended and never changed.

@@ -83,7 +83,7 @@ var all = []domain.Payload{
 	domain.ToolCallCompleted{ToolCallID: "c", Outcome: domain.OutcomeFailed, Output: "x", Error: &domain.Failure{Code: domain.CodeToolFailed, Message: "m"}},
 	domain.ApprovalRequested{ApprovalID: "a", ToolCallID: "c", Kind: domain.ApprovalToolCall, Arguments: json.RawMessage(`{}`)},
 	domain.ApprovalResolved{ApprovalID: "a", ToolCallID: "c", Status: domain.ApprovalDenied, DecidedBy: &domain.Actor{KeyID: "k", Name: "n"}},
-	domain.UsageUpdated{}, domain.ModelRetrying{Attempt: 1, Model: "m", At: time.Unix(1, 0).UTC(), Code: domain.CodeModelFailed},
+	domain.UsageUpdated{}, domain.ModelRequested{Model: "m", Iteration: 1}, domain.ModelRetrying{Attempt: 1, Model: "m", At: time.Unix(1, 0).UTC(), Code: domain.CodeModelFailed},
 	domain.ExecutionEnded{Status: domain.StatusCompleted}, domain.ExecutionEnded{Status: domain.StatusFailed},
 	domain.ExecutionEnded{Status: domain.StatusCancelled}, domain.ExecutionEnded{Status: domain.StatusTimedOut},
 }
@@ -110,7 +110,7 @@ func TestPayloadsSurviveTheLog(t *testing.T) {
 			terminal++
 		}
 	}
-	if len(seen) != 21 || terminal != 4 {
+	if len(seen) != 22 || terminal != 4 {
 		t.Errorf("%d types, %d terminal", len(seen), terminal)
 	}
 	if _, err := (domain.Event{Type: "dream.dreamt"}).Payload(); err == nil {

@@ -53,6 +53,7 @@ const (
 	PlanUpdatedType        EventType = "plan.updated"
 	UsageUpdatedType       EventType = "usage.updated"
 	RateLimitUpdatedType   EventType = "rateLimit.updated"
+	ModelRequestedType     EventType = "model.requested"
 	ModelRetryingType      EventType = "model.retrying"
 	ModelSwitchedType      EventType = "model.switched"
 	ContextCompactedType   EventType = "context.compacted"
@@ -407,10 +408,12 @@ type (
 		Status   string `json:"status"`
 	}
 
-	// RateLimitUpdated passes on the agent's report of its provider's limits, in the vendor's form.
+	// RateLimitUpdated reports the rate limits of a provider, as far as an external agent tells them, or the provider of a model with its response.
 	RateLimitUpdated struct {
 		Turn   int             `json:"turn"`
-		Update json.RawMessage `json:"update"`
+		Model  string          `json:"model,omitempty"` // of the internal agent, that was asked
+		Limits []RateLimit     `json:"limits,omitempty"`
+		Update json.RawMessage `json:"update"` // as the vendor tells them: its object, or the headers of its response
 	}
 
 	// UsageUpdated replaces the usage of the execution: it is a sum, never a difference.
@@ -421,6 +424,18 @@ type (
 		Model   string `json:"model,omitempty"`   // that was asked
 
 		MessageID string `json:"messageId,omitempty"` // the answer to that request; empty where there is none that is whole
+
+		Charged
+	}
+
+	// ModelRequested reports that a request is sent to a model. Each attempt is a request.
+	ModelRequested struct {
+		Turn      int    `json:"turn"`
+		Model     string `json:"model"`             // its name in the registry
+		Iteration int    `json:"iteration"`         // of the turn's loop over model and tools, from 1
+		Messages  int    `json:"messages"`          // of the conversation, without the system prompt
+		Tools     int    `json:"tools"`             // that the model may call
+		Summary   bool   `json:"summary,omitempty"` // it is asked for a summary of the conversation; see [ContextCompacted]
 	}
 
 	// ModelRetrying reports that a request to a model failed and will be sent again, and when. Until then the clock of the turn stands still.
@@ -514,6 +529,8 @@ type (
 		Error           *Failure     `json:"error"`
 		Reason          string       `json:"reason,omitempty"` // why it was cancelled, in the canceller's words
 		CancelledBy     *Actor       `json:"cancelledBy,omitempty"`
+
+		Charged
 	}
 )
 
@@ -549,6 +566,7 @@ func (ToolCallCompleted) EventType() EventType     { return ToolCallCompletedTyp
 func (ApprovalRequested) EventType() EventType     { return ApprovalRequestedType }
 func (ApprovalResolved) EventType() EventType      { return ApprovalResolvedType }
 func (UsageUpdated) EventType() EventType          { return UsageUpdatedType }
+func (ModelRequested) EventType() EventType        { return ModelRequestedType }
 func (ModelRetrying) EventType() EventType         { return ModelRetryingType }
 func (ModelSwitched) EventType() EventType         { return ModelSwitchedType }
 func (ContextCompacted) EventType() EventType      { return ContextCompactedType }
@@ -594,7 +612,7 @@ var (
 		of[AgentExited], of[AgentUpdated], of[AgentModeChanged], of[AgentMCPServerUpdated], of[MCPServerRestarted], of[AgentOptionsUpdated],
 		of[CommandsUpdated], of[AgentSilent], of[AgentStderr], of[MessageDelta], of[MessageCompleted], of[ThoughtDelta], of[ThoughtCompleted],
 		of[ToolCallRequested], of[ToolCallUpdated], of[ToolCallReported], of[ToolCallCompleted], of[PlanUpdated], of[UsageUpdated],
-		of[RateLimitUpdated], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted], of[ContextSummaryFailed],
+		of[RateLimitUpdated], of[ModelRequested], of[ModelRetrying], of[ModelSwitched], of[ModelStateDropped], of[ContextCompacted], of[ContextSummaryFailed],
 	)
 )
 

@@ -113,8 +113,11 @@ const RequiresModelSettings = 3
 // RequiresMCPServers is required by an execution of our own agent that uses MCP servers: an older server would drive it without them.
 const RequiresMCPServers = 4
 
+// RequiresFirstPrompt is required by an execution that was created without a prompt: an older server would ask its agent to answer an empty one.
+const RequiresFirstPrompt = 5
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresMCPServers
+const Understands = RequiresFirstPrompt
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {
@@ -391,6 +394,11 @@ const (
 	FinishExpired       FinishReason = "expired" // idle for too long
 	FinishBudget        FinishReason = "budget"  // the request's budget is used up, or the length of the log
 )
+
+// AwaitsPrompt reports whether the execution was created without a prompt: its first turn answers the first queued prompt.
+func (r Request) AwaitsPrompt() bool {
+	return r.Requires >= RequiresFirstPrompt && r.Prompt == "" && r.Parts == nil && len(r.Messages) == 0
+}
 
 // FirstPrompt is what the person says in the first turn: the prompt, or the last message of the conversation.
 func (r Request) FirstPrompt() string {

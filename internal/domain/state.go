@@ -13,7 +13,7 @@ const (
 	StatusStreaming           Status = "streaming"           // text or thought arrives
 	StatusPendingToolApproval Status = "pendingToolApproval" // at least one approval is open; the clock stands still
 	StatusExecutingTool       Status = "executingTool"       // at least one tool call runs
-	StatusIdle                Status = "idle"                // between the turns of an execution that stays open
+	StatusIdle                Status = "idle"                // between the turns of an execution that stays open, or before the first of one that was created without a prompt
 	StatusInterrupted         Status = "interrupted"         // it cannot go on by itself, and somebody must choose; see [InterruptCause]
 	StatusCompleted           Status = "completed"
 	StatusFailed              Status = "failed"
@@ -39,7 +39,7 @@ var (
 // rebuilt from the log.
 var transitions = map[Status][]Status{
 	StatusQueued:              join(aborts, StatusInitializing),
-	StatusInitializing:        join(aborts, StatusWaiting, StatusInterrupted),
+	StatusInitializing:        join(aborts, StatusWaiting, StatusIdle, StatusInterrupted),
 	StatusWaiting:             join(ends, running, StatusInitializing, StatusIdle, StatusInterrupted),
 	StatusStreaming:           join(ends, running, StatusInitializing, StatusIdle, StatusInterrupted),
 	StatusPendingToolApproval: join(ends, running, StatusInitializing, StatusIdle, StatusInterrupted),

@@ -74,7 +74,7 @@ func (w *world) createAs(id domain.ExecutionID) {
 		Execution: id, Epoch: 1,
 		Create: &store.Creation{Owner: replica, Execution: domain.Execution{
 			ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: now, Updated: now,
-			Request: domain.Request{Source: domain.Source{Type: domain.SourceInternal}, Capabilities: domain.DefaultCapabilities},
+			Request: domain.Request{Source: domain.Source{Type: domain.SourceInternal, Model: "demo"}, Capabilities: domain.DefaultCapabilities},
 		}},
 		Events: []domain.Event{domain.NewEvent(id, domain.ExecutionCreated{Status: domain.StatusQueued})},
 	})

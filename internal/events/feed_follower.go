@@ -69,7 +69,7 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 	}
 	frames := make([]Frame, len(page.Events))
 	for i, event := range page.Events {
-		frames[i] = encode(event.Cursor.String(), event.Event, true)
+		frames[i] = encode(event.Cursor.String(), event.Event, &event.Agent)
 		f.cursor = event.Cursor
 	}
 	f.live = f.live || !page.More || f.cursor.Compare(f.start) >= 0

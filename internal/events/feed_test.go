@@ -40,7 +40,7 @@ func TestTheMergedLogHasTheFramesOfAll(t *testing.T) {
 		for _, id := range ids {
 			for _, frame := range w.reads(w.follow(w.log, id, 0), said/3+1) {
 				name, data, _ := strings.Cut(string(frame.JSON()), `,"data":`) // the feed says whose event it is
-				own[fmt.Sprint(id, frame.Seq)] = name + `,"executionId":"` + string(id) + `","data":` + data
+				own[fmt.Sprint(id, frame.Seq)] = name + `,"executionId":"` + string(id) + `","agent":{"type":"internal","name":"demo"},"data":` + data
 			}
 		}
 		all := w.reads(live, said+3)

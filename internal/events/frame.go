@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"signoff/internal/domain"
+	"signoff/internal/store"
 )
 
 // Frame is one event as it goes over the wire. Its bytes are shared by all followers and must not be changed.
@@ -25,15 +26,15 @@ const frameRoom = 170
 
 // NewFrame encodes event once for all who will read its execution.
 func NewFrame(event domain.Event) Frame {
-	return encode(strconv.FormatInt(event.Seq, 10), event, false)
+	return encode(strconv.FormatInt(event.Seq, 10), event, nil)
 }
 
-// encode depends on the event alone, and on no other event of its log: a follower may begin anywhere, and gets the
+// encode depends on the event, and in the feed on the agent of its execution, and on no other event of its log: a follower may begin anywhere, and gets the
 // bytes that it would have got live.
 //
 // The format is that of the HTML standard (server-sent events): the JSON is on one line, since a line feed inside a
 // JSON string is always escaped; nothing that an agent says can forge a field of the frame.
-func encode(id string, event domain.Event, named bool) Frame {
+func encode(id string, event domain.Event, agent *store.FeedAgent) Frame {
 	b := make([]byte, 0, len(event.Data)+len(event.Type)*2+len(id)+frameRoom)
 	b = append(b, "id: "...)
 	b = append(b, id...)
@@ -47,11 +48,14 @@ func encode(id string, event domain.Event, named bool) Frame {
 	b = append(b, event.Type...)
 	b = append(b, `","time":"`...)
 	b = event.Time.UTC().AppendFormat(b, TimeFormat)
-	if named {
-		b = append(b, `","executionId":"`...)
+	b = append(b, '"')
+	if agent != nil { // in the feed, which says whose event it is
+		b = append(b, `,"executionId":"`...)
 		b = append(b, event.Execution...)
+		b = append(b, `","agent":`...)
+		b = append(b, domain.Encode(agent)...)
 	}
-	b = append(b, `","data":`...)
+	b = append(b, `,"data":`...)
 	b = appendData(b, event)
 	b = append(b, "}\n\n"...)
 	return Frame{ID: id, Seq: event.Seq, Type: event.Type, SSE: b, json: start}

@@ -61,7 +61,8 @@ func nameExecutions(schemas openapi3.Schemas) {
 		named := *event.Value
 		named.Properties = maps.Clone(named.Properties)
 		named.Properties["executionId"] = openapi3.NewUUIDSchema().NewRef()
-		named.Required = append(slices.Clone(named.Required), "executionId")
+		named.Properties["agent"] = schemas["FeedAgent"]
+		named.Required = append(slices.Clone(named.Required), "executionId", "agent")
 		feed.OneOf = append(feed.OneOf, named.NewRef())
 	}
 	*schemas["FeedEvent"].Value = *feed

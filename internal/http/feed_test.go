@@ -93,7 +93,7 @@ func TestTheMergedStreamHasTheEventsOfAll(t *testing.T) {
 	got := map[string]string{}
 	all, frames := h.history("/events")
 	for i, event := range all {
-		named := `"executionId":"` + event.ExecutionID + `",`
+		named := `"executionId":"` + event.ExecutionID + `","agent":{"type":"internal","name":"demo"},`
 		got[event.ExecutionID] += strings.Replace(frames[i].data, named, "", 1) + "\n"
 	}
 	if len(got) != len(want) {

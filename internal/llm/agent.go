@@ -24,6 +24,7 @@ type agent struct {
 	account      account
 	conversation conversation
 	schemaless   map[string]bool // models that have refused the outputSchema
+	limits       limits          // of the models
 	servers      *servers        // nil: it uses none
 }
 

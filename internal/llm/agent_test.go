@@ -147,8 +147,11 @@ func TestAWalkInOrder(t *testing.T) {
 	for _, payload := range host.Payloads() {
 		types = append(types, string(payload.EventType()))
 	}
-	want(t, "events", strings.Join(types, " "), "thought.delta thought.completed message.delta message.completed "+
-		"toolCall.requested toolCall.updated toolCall.completed message.delta message.completed")
+	want(t, "events", strings.Join(types, " "), "model.requested thought.delta thought.completed message.delta message.completed "+
+		"toolCall.requested toolCall.updated toolCall.completed model.requested message.delta message.completed")
+	requests := hosttest.Of[domain.ModelRequested](host)
+	want(t, "first request", requests[0], domain.ModelRequested{Turn: 1, Model: "test", Iteration: 1, Messages: 1, Tools: 2})
+	want(t, "second request", requests[1], domain.ModelRequested{Turn: 1, Model: "test", Iteration: 2, Messages: 3, Tools: 2})
 	call := hosttest.Of[domain.ToolCallRequested](host)[0]
 	want(t, "message of the call", call.MessageID, hosttest.Of[domain.MessageDelta](host)[0].MessageID)
 	want(t, "class", call.Class, domain.ClassExecute)
@@ -171,7 +174,7 @@ func TestALongOutputIsOneForPeopleAndOneForTheModel(t *testing.T) {
 	v := &vendor{replies: []reply{streams(callsBash(0, "seq"), ends("tool_calls"), done), saysOnly("ok")}}
 	said := "s3cret-value\n" + strings.Repeat("one line of many\n", 5000) + "s3cret-value\n"
 	host := &hosttest.Host{Command: prints(said)}
-	masking := config(v)
+	masking := withWindow(v, 100_000)
 	masking.Masker = secrets.NewMasker("s3cret-value")
 	if _, err := open(t, masking, execution()).Prompt(t.Context(), host, prompt("Go")); err != nil {
 		t.Fatal(err)

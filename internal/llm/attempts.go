@@ -33,7 +33,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		if question.Messages, question.Files, err = withFiles(ctx, t.host, view, asked); err != nil {
 			return provider.Answer{}, nil, err
 		}
-		got, err := asked.client.Stream(ctx, question, said)
+		got, err := t.send(ctx, question, said)
 		question.Files = nil                                                                // nobody holds them while a retry waits
 		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
 		if err == nil && !repeated.once && empty {
@@ -63,6 +63,30 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 			return provider.Answer{}, nil, err
 		}
 	}
+}
+
+// send sends one request to the model whose turn it is, and tells of it, and of the rate limits that come with the response.
+func (t *turn) send(ctx context.Context, question provider.Request, said *message) (got provider.Answer, err error) {
+	asked := t.agent.models.asked()
+	if err := t.tellRequest(ctx, question, false); err != nil {
+		return got, err
+	}
+	var heard provider.RateLimits
+	got, err = asked.client.Stream(provider.WithRateLimits(ctx, func(told provider.RateLimits) { heard = told }), question, said)
+	if told := t.agent.limits.news(asked.model.Name, heard); len(told) > 0 && ctx.Err() == nil {
+		if failed := t.host.Emit(ctx, told...); failed != nil && err == nil {
+			err = failed
+		}
+	}
+	return got, err
+}
+
+// tellRequest tells of a request before it is sent.
+func (t *turn) tellRequest(ctx context.Context, question provider.Request, summary bool) error {
+	return t.host.Emit(ctx, domain.ModelRequested{
+		Turn: t.number, Model: t.agent.models.asked().model.Name, Iteration: t.rounds + 1, Messages: len(question.Messages), Tools: len(question.Tools),
+		Summary: summary,
+	})
 }
 
 // judge tells a failure of the provider, after closing what it had said, from the end of everything.

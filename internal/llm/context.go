@@ -78,7 +78,8 @@ func (t *turn) askModel(ctx context.Context) (provider.Answer, *message, error) 
 // provider's refusal tells it.
 func (t *turn) makeRoom(ctx context.Context) error {
 	conversation, limit := &t.agent.conversation, t.fullAt()
-	conversation.asked = t.agent.models.asked().model.Name
+	conversation.asked, conversation.most = t.agent.models.asked().model.Name, t.agent.models.asked().mostOfResult()
+	_, conversation.reads = t.agent.tools.lookup(toolRead)
 	if limit == 0 || conversation.estimate(conversation.view()) <= limit {
 		return nil
 	}

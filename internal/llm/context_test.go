@@ -262,8 +262,8 @@ func TestALargeLastRoundIsShortened(t *testing.T) {
 	}{
 		"after the older ones":   {3, 0, []reply{overflow, overflow, saysOnly("ok")}, 3, [2]int{30_000, 55_000}, ""},
 		"where there are none":   {1, 0, []reply{overflow, saysOnly("ok")}, 2, [2]int{40_000, 55_000}, ""},
-		"down to the window":     {1, 10_000, []reply{overflow, saysOnly("ok")}, 2, [2]int{15_000, 25_000}, ""},
-		"never to nothing":       {1, 200, []reply{overflow, saysOnly("ok")}, 2, [2]int{2000, 2500}, ""},
+		"down to the window":     {1, 40_000, []reply{overflow, saysOnly("ok")}, 2, [2]int{15_000, 25_000}, ""},
+		"never to nothing":       {1, 3000, []reply{overflow, saysOnly("ok")}, 2, [2]int{2000, 2500}, ""},
 		"and it does not fit":    {3, 0, []reply{overflow}, 3, [2]int{30_000, 55_000}, both},
 		"shorter without a need": {3, 0, []reply{overflow, saysOnly("ok")}, 2, [2]int{99_000, 100_000}, ""},
 	} {

@@ -33,6 +33,8 @@ type conversation struct {
 	fixed     int64            // tokens of what stands before it: the system prompt and the tools
 
 	asked     string                    // the model, whose counts of tokens hold
+	most      int                       // bytes of one result that the model gets; 0: unknown
+	reads     bool                      // the model can read the rest of a result
 	compacted []domain.ContextCompacted // all compactions so far; the maps below are derived from them
 	shortened map[string]shortened      // by the ids of the calls whose results the model gets as a line
 	trimmed   map[string]int            // and of those whose results it gets without their middle, and how many bytes of them
@@ -134,6 +136,9 @@ func (c *conversation) view() []domain.Message {
 		size, trimmed := c.trimmed[message.ToolCallID]
 		if trimmed && message.Role == domain.RoleTool && len(message.Text) > size {
 			view[i].Text = withoutMiddle(message.Text, size)
+		}
+		if message.Role == domain.RoleTool {
+			view[i].Text = c.partOf(view[i])
 		}
 	}
 	return view

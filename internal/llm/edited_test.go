@@ -46,18 +46,15 @@ func TestALostEditedCallGoesOn(t *testing.T) {
 
 // TestWhatRanStaysSaid when its result is cut to a line: the call stays as well.
 func TestWhatRanStaysSaid(t *testing.T) {
-	v := &vendor{replies: []reply{saysOnly("ok")}}
-	c := config(v)
-	model := c.Models["test"]
-	model.ContextWindow = 4000
-	c.Models["test"] = model
+	v := &vendor{replies: []reply{answers(400, nil, tooLong), saysOnly("ok")}}
+	c := withWindow(v, 0)
 	second := domain.ToolCall{ID: "c2", Tool: "bash", Arguments: json.RawMessage(`{"command":"next"}`)}
 	history := append(editedHistory(strings.Repeat("y", 40_000)), domain.Message{Role: domain.RoleAssistant, ToolCalls: []domain.ToolCall{second}},
 		domain.Message{Role: domain.RoleTool, ToolCallID: "c2", Text: "short"})
 	if _, err := open(t, c, execution(), tools.Bash{}).Prompt(t.Context(), &hosttest.Host{}, domain.Prompt{Turn: 1, Rounds: 2, History: history}); err != nil {
 		t.Fatal(err)
 	}
-	got := v.requests()[0].body.Messages[3].Content
+	got := v.requests()[1].body.Messages[3].Content
 	want(t, "the result", got, `[alice changed the arguments of this call. What ran instead: {"command":"theirs"}]`+"\n"+
 		`[result of bash, 40,000 bytes, left out; it began: `+strings.Repeat("y", 79)+`…]`)
 }

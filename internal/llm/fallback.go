@@ -40,6 +40,14 @@ func (c *candidate) fullAt(source domain.Source) int64 {
 	return limit
 }
 
+// mostOfResult is how many bytes of one result the model gets, a quarter of its window; 0 = unknown.
+func (c *candidate) mostOfResult() int {
+	if c.model.ContextWindow == 0 {
+		return 0
+	}
+	return max(c.model.ContextWindow*bytesPerToken/resultPart, leastKept)
+}
+
 // reserved is how many tokens of the window an answer with these settings may need.
 func (c *candidate) reserved(settings domain.ModelSettings) int {
 	if c.provider.Reserved == nil {

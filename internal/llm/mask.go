@@ -30,12 +30,16 @@ func (unmasked) MaskString(text string) string { return text }
 // JSON implements [Masker].
 func (unmasked) JSON(document json.RawMessage) json.RawMessage { return document }
 
-// messages returns the conversation as a provider may read it. State that only the provider can read is signed: where
+// messages returns the conversation as a provider may read it. Results of tools are without control characters: nobody knows what a model, or the
+// program behind it, makes of an escape sequence. State that only the provider can read is signed: where
 // a secret is in it, it cannot be mended and stays here.
 func (m mask) messages(list []domain.Message) []domain.Message {
 	masked := make([]domain.Message, 0, len(list))
 	for _, message := range list {
 		message.Text, message.Thought = m.MaskString(message.Text), m.MaskString(message.Thought)
+		if message.Role == domain.RoleTool {
+			message.Text = domain.Harmless(message.Text)
+		}
 		message.Parts = m.parts(message.Parts)
 		if !bytes.Equal(m.JSON(message.State), message.State) {
 			message.State = nil

@@ -8,12 +8,15 @@ import (
 
 	"signoff/internal/domain"
 	"signoff/internal/llm/provider"
+	"signoff/internal/tools"
 )
 
 const (
 	beginning = 80      // characters of an old result that stay, in its line
 	leastKept = 2 << 10 // bytes of a result of the last round that stay, whatever the provider says
 	worthNote = 200     // what is less than this longer is not worth the note
+
+	resultPart = 4 // one result takes at most this part of the window
 )
 
 // oldResult is a tool result that the model has gone on from.
@@ -130,4 +133,26 @@ func withoutMiddle(text string, size int) string {
 	note := fmt.Sprintf("\n\n[… %s bytes of this result are left out here: the conversation was too long. Ask for less at once. …]\n\n",
 		grouped(len(text)-len(head)-len(tail)))
 	return head + note + tail
+}
+
+// partOf is as much of a result as a model with this window gets: its beginning and its end. One result that took the whole window would leave
+// no room for what the model is to do with it. The log has all of it, so a model with the tool read is told how to read the rest.
+func (c *conversation) partOf(result domain.Message) string {
+	if c.most == 0 || len(result.Text) <= c.most {
+		return result.Text
+	}
+	note, text := domain.CutEditNote(result.Text)
+	room := max(c.most-len(note)-2*worthNote, c.most/2)
+	begins := room * 2 / 3
+	if at := strings.Index(text, tools.LeftOut); at >= 0 { // the tool has left out the middle already: its lines behind that are others than those of the log
+		begins = min(begins, max(strings.LastIndexByte(text[:at], '\n'), 0))
+	}
+	head := strings.ToValidUTF8(text[:begins], "")
+	tail := strings.ToValidUTF8(text[len(text)-room/3:], "")
+	how := "Ask for less at once."
+	if c.reads {
+		how = fmt.Sprintf("To see it, use the tool read with the path %q, the offset %d and a small limit.",
+			tools.OutputPath(result.ToolCallID), 1+strings.Count(head, "\n"))
+	}
+	return fmt.Sprintf("%s%s\n\n[… The middle of this result is left out here: it is longer than a quarter of what you can read at once. %s …]\n\n%s", note, head, how, tail)
 }

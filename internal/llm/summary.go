@@ -72,10 +72,14 @@ func (t *turn) askSummary(ctx context.Context, asked *candidate, conversation st
 	sink := &summarySink{}
 	settings := t.settings()
 	settings.MaxOutputTokens = asked.model.MaxOutputTokens // the request's is about its answers, and may leave no room for a summary
-	answer, err := asked.client.Stream(limited, provider.Request{
+	question := provider.Request{
 		System: summaryText, Messages: []domain.Message{{Role: domain.RoleUser, Text: "<conversation>\n" + conversation + "\n</conversation>"}},
 		Settings: settings,
-	}, sink)
+	}
+	if err := t.tellRequest(ctx, question, true); err != nil {
+		return "", domain.Usage{}, err
+	}
+	answer, err := asked.client.Stream(limited, question, sink)
 	text = strings.TrimSpace(t.agent.mask.MaskString(sink.text.String()))
 	switch {
 	case errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil:

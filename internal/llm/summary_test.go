@@ -56,6 +56,9 @@ func TestTheModelSummarizes(t *testing.T) {
 	if done.Usage == nil || *done.Usage.InputTokens != 700 {
 		t.Errorf("usage: %+v", done.Usage)
 	}
+	requests := hosttest.Of[domain.ModelRequested](host)
+	want(t, "the request of the summary", requests[0], domain.ModelRequested{Turn: 1, Model: "test", Iteration: 2, Messages: 1, Summary: true})
+	want(t, "requests told", len(requests), 2)
 	updates := hosttest.Of[domain.UsageUpdated](host)
 	want(t, "input tokens with the summary", *updates[len(updates)-1].Usage.InputTokens, 3700)
 	want(t, "roles", roles(second), "system user assistant tool")

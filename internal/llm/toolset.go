@@ -18,6 +18,7 @@ const (
 	toolMemoryRead      = "memory_read"
 	toolMemoryWrite     = "memory_write"
 	toolAskUser         = "ask_user"
+	toolRead            = "read"
 	toolRunbookDocument = runbooks.GetDocument
 	toolBlockDocs       = "get_block_docs"
 	toolDefaultShell    = "get_default_shell"

@@ -86,7 +86,12 @@ func TestRealConnectionRefused(t *testing.T) {
 	model := c.Models["test"]
 	model.BaseURL = "http://" + address
 	c.Models["test"] = model
-	host := &hosttest.Host{Refuse: func(domain.Payload) error { cancel(); return nil }} // one attempt is enough
+	host := &hosttest.Host{Refuse: func(told domain.Payload) error {
+		if _, requested := told.(domain.ModelRequested); !requested { // one attempt is enough
+			cancel()
+		}
+		return nil
+	}}
 	_, err = open(t, c, execution()).Prompt(ctx, host, prompt("Go"))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)

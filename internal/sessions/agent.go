@@ -81,6 +81,14 @@ func (o *opening) soon() bool {
 // atOnce is how long a creation waits for the agent that it opens. Our own agent needs a fraction of it.
 const atOnce = 5 * time.Millisecond
 
+// reopens is the agent session that the next process loads. A session that was never prompted has nothing to load, and many agents do not store it.
+func (a *agent) reopens() string {
+	if a.progress.Turn.Number == 0 {
+		return a.execution.Request.ResumeSession
+	}
+	return a.recorder.agentSession
+}
+
 // introduce writes which agent answers from here on.
 func (a *agent) introduce(change *changeSet) {
 	agent := a.open.Introduction()
@@ -154,7 +162,7 @@ func (a *agent) history() ([]domain.Message, error) {
 	if prompt, parts := a.execution.Request.Prompt, a.execution.Request.Parts; strings.TrimSpace(prompt) != "" || parts != nil {
 		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt, Parts: parts})
 	}
-	if a.recorder.transcript == nil && a.progress.Turn.Number == 1 && a.turn.continued == nil {
+	if a.recorder.transcript == nil && a.progress.Turn.Number == 1 && !a.fromQueue(1) && a.turn.continued == nil {
 		return history, nil
 	}
 	if a.recorder.transcript == nil {

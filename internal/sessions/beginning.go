@@ -48,8 +48,12 @@ func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
 	s.agent.open, s.agent.opening = s.agent.opening.agent, nil
 	change.to(domain.StatusInitializing, "")
 	s.agent.introduce(change)
-	s.startTurn(change)
-	change.to(domain.StatusWaiting, "")
+	if s.awaitsPrompt() {
+		change.to(domain.StatusIdle, "")
+	} else {
+		s.startTurn(change)
+		change.to(domain.StatusWaiting, "")
+	}
 	s.budget.settle(change)
 	s.begun = true
 	creation.Events = append(creation.Events, change.events...)

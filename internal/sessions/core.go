@@ -34,9 +34,17 @@ func (c core) awaitsRetry() bool {
 	return c.progress.Turn.Open && time.Now().Before(c.progress.RetryAt())
 }
 
+// fromQueue tells whether the prompt of a turn is a queued one, and not that of the request.
+func (c core) fromQueue(turn int) bool { return turn > 1 || c.execution.Request.AwaitsPrompt() }
+
+// awaitsPrompt tells whether the execution was created without a prompt, and no turn has begun.
+func (c core) awaitsPrompt() bool {
+	return c.progress.Turn.Number == 0 && c.execution.Request.AwaitsPrompt()
+}
+
 // promptText is the text of the turn's prompt.
 func (c core) promptText() string {
-	if c.progress.Turn.Number > 1 {
+	if c.fromQueue(c.progress.Turn.Number) {
 		return c.progress.Turn.Text
 	}
 	return c.execution.Request.FirstPrompt()
@@ -44,7 +52,7 @@ func (c core) promptText() string {
 
 // promptParts are the parts of the turn's prompt; nil: its text is all.
 func (c core) promptParts() []domain.PromptPart {
-	if c.progress.Turn.Number > 1 {
+	if c.fromQueue(c.progress.Turn.Number) {
 		return c.progress.Turn.Parts
 	}
 	return c.execution.Request.Parts

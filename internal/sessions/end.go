@@ -74,7 +74,7 @@ func (s *Session) judged(end outcome) (outcome, error) {
 			return outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn, stop: end.stop}, nil
 		}
 	}
-	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted {
+	if s.execution.Request.OutputSchema == nil || end.status != domain.StatusCompleted || s.awaitsPrompt() { // nothing was asked
 		return end, nil
 	}
 	value, wrong := s.recorder.structured()
@@ -130,7 +130,7 @@ func (s *Session) terminal(end outcome) *changeSet {
 	output := s.recorder.output(end)
 	event := domain.ExecutionEnded{
 		Status: end.status, FinishReason: end.finish, DurationSeconds: output.DurationSeconds, Usage: s.progress.Usage, Error: end.failure,
-		Output: output.Shortened(),
+		Output: output.Shortened(), Charged: s.execution.Request.Charged(),
 	}
 	if end.cancel != nil {
 		event.Reason, event.CancelledBy = end.cancel.Reason, &end.cancel.By

@@ -285,10 +285,10 @@ func (h *host) denied(ctx context.Context, command domain.Command) ([]domain.Den
 	return policy.Denied(ctx, command, time.Now())
 }
 
-// ToolOutput reads the log, which has it in pieces.
+// ToolOutput reads the log, which has it in pieces; or, of a call that has printed nothing, as its result.
 func (h *host) ToolOutput(ctx context.Context, toolCallID string) (string, error) {
 	var output strings.Builder
-	known := false
+	known, result := false, ""
 	err := eachEvent(ctx, h.store, h.execution.ID, func(event domain.Event) error {
 		switch payload, _ := event.Payload(); p := payload.(type) {
 		case domain.ToolCallRequested:
@@ -296,6 +296,10 @@ func (h *host) ToolOutput(ctx context.Context, toolCallID string) (string, error
 		case domain.ToolCallUpdated:
 			if p.ToolCallID == toolCallID {
 				output.WriteString(p.Output)
+			}
+		case domain.ToolCallCompleted:
+			if p.ToolCallID == toolCallID {
+				result = p.Output
 			}
 		}
 		return nil
@@ -305,6 +309,9 @@ func (h *host) ToolOutput(ctx context.Context, toolCallID string) (string, error
 	}
 	if !known {
 		return "", domain.Errorf(domain.CodeNotFound, "There is no tool call %q in this execution.", toolCallID)
+	}
+	if output.Len() == 0 {
+		return result, nil
 	}
 	return output.String(), nil
 }

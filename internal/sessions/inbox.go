@@ -3,8 +3,10 @@ package sessions
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 
 	"signoff/internal/approvals"
@@ -30,6 +32,8 @@ type inbox struct {
 	closed error // why nothing is taken any more; nil: it is open
 
 	progress map[string]*callProgress // by call
+
+	later *time.Timer // notifies the session of what can wait for more; nil: nothing does
 
 	ready chan struct{} // for the session: there is something
 	room  chan struct{} // for agents: there may be room again
@@ -147,8 +151,39 @@ func (b *inbox) tryEmit(state *domain.AnswerState, payloads []domain.Payload) (f
 		b.bytes += itemBytes + len(state.State)
 		b.items = append(b.items, item{state: state})
 	}
+	if state == nil && !slices.ContainsFunc(payloads, urgent) {
+		b.notifyLater()
+		return false, nil
+	}
 	notify(b.ready)
 	return false, nil
+}
+
+// urgent tells whether an event is to be written at once. That a model is asked can wait for a moment: the answer of a fast one comes in the same
+// commit, and a request to a model costs no commit of its own.
+func urgent(payload domain.Payload) bool {
+	switch payload.(type) {
+	case domain.ModelRequested, domain.RateLimitUpdated:
+		return false
+	default:
+		return true
+	}
+}
+
+// laterBy is how long an event that is not urgent waits for others.
+const laterBy = 100 * time.Millisecond
+
+func (b *inbox) notifyLater() {
+	if b.later == nil {
+		b.later = time.AfterFunc(laterBy, func() { notify(b.ready) })
+	}
+}
+
+func (b *inbox) forgetLater() {
+	if b.later != nil {
+		b.later.Stop()
+		b.later = nil
+	}
 }
 
 func (b *inbox) add(payload domain.Payload) {
@@ -189,6 +224,8 @@ func weight(payload domain.Payload) int {
 		return len(p.Update)
 	case domain.PlanUpdated:
 		return 2 * len(p.Update)
+	case domain.RateLimitUpdated:
+		return len(p.Update)
 	case domain.CommandsUpdated:
 		return len(p.Update)
 	default:
@@ -266,6 +303,7 @@ func (b *inbox) trace(message domain.DebugMessage) {
 func (b *inbox) take() ([]item, []domain.DebugMessage) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.forgetLater()
 	items, traces := b.items, b.traces
 	b.items, b.traces, b.bytes, b.traced = nil, nil, 0, 0
 	notify(b.room)
@@ -276,6 +314,7 @@ func (b *inbox) take() ([]item, []domain.DebugMessage) {
 func (b *inbox) close(why error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.forgetLater()
 	if b.closed == nil {
 		b.closed = why
 		close(b.over)

@@ -68,7 +68,7 @@ func (s *Session) resume(chosen store.ResumeRequest) state {
 		}
 	}
 	s.control.requests.Resume = nil
-	s.agent.loading = s.recorder.agentSession
+	s.agent.loading = s.agent.reopens()
 	if chosen.Mode == domain.ResumeFresh {
 		s.agent.loading = ""
 	}

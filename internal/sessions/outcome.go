@@ -79,9 +79,8 @@ func misfit(stop domain.StopReason) outcome {
 // record is the audit record of the end.
 func (end outcome) record(execution *domain.Execution) domain.AuditRecord {
 	record := domain.AuditRecord{
-		Action: "execution.ended", Execution: execution.ID, RunbookID: execution.Request.RunbookID,
-		Subject: string(execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
-	}
+		Action: "execution.ended", Subject: string(execution.ID), Channel: audit.BySession, Outcome: string(end.status), Reason: string(end.finish),
+	}.Of(*execution)
 	if end.failure != nil {
 		record.Summary = end.failure.Message
 	}

@@ -43,7 +43,7 @@ func (p *parking) possible() bool {
 	case p.progress.Status == domain.StatusInterrupted:
 		return true
 	case p.progress.Status == domain.StatusIdle:
-		return !p.external() || p.agent.open == nil || p.recorder.agentSession != ""
+		return !p.external() || p.agent.open == nil || p.recorder.agentSession != "" || p.progress.Turn.Number == 0
 	case !p.progress.Turn.Open || p.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
 		return false
 	default: // an agent that has not asked again yet may find its question answered

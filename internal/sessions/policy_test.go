@@ -515,7 +515,21 @@ func TestToolOutputIsReadable(t *testing.T) {
 		if _, err := turn.Host.ToolOutput(ctx, "c9"); domain.CodeOf(err) != domain.CodeNotFound {
 			return "", domain.Errorf(domain.CodeInternal, "an unknown call has output").With(err)
 		}
-		_ = turn.Say("m2", "x")
+		silent := sessionstest.Bash("c2", "true")
+		_ = turn.Want("m2", silent)
+		if _, err := turn.Use(silent, func(json.RawMessage) string { return "found" }); err != nil {
+			return "", err
+		}
+		last := sessionstest.Bash("c3", "true")
+		_ = turn.Want("m3", last)
+		if _, err := turn.Use(last, func(json.RawMessage) string { return "" }); err != nil { // which waits until the result before is in the log
+			return "", err
+		}
+		for call, wanted := range map[string]string{"c1": "line\nline\nline\n", "c2": "found"} { // one that has printed nothing has its result
+			if got, err := turn.Host.ToolOutput(ctx, call); err != nil || got != wanted {
+				return "", domain.Errorf(domain.CodeInternal, "the output of %s is %q", call, got).With(err)
+			}
+		}
 		return domain.StopEndTurn, nil
 	})
 	id := w.start(func(r *domain.Request) { r.SafeModeOff = true })

@@ -62,9 +62,7 @@ func (s *Session) recoverTurn() state {
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	if s.progress.Turn.Number > 0 {
-		s.agent.loading = s.recorder.agentSession
-	}
+	s.agent.loading = s.agent.reopens()
 	if s.external() && s.progress.Turn.Open {
 		s.turn.continued = s.agent.continuation(domain.ResumeLoad)
 	}

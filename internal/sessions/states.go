@@ -19,6 +19,8 @@ func (s *Session) queued() state {
 		return s.recover
 	case s.control.requests.Cancel != nil: // it was created after its request was answered
 		return s.end(s.control.cancellation())
+	case s.begun && s.awaitsPrompt():
+		return s.readControl
 	case s.begun:
 		return s.promptAgent
 	}

@@ -106,7 +106,7 @@ func (t *translator) translate(change *changeSet, payload domain.Payload) {
 
 // used takes the usage that the agent reports.
 func (t *translator) used(change *changeSet, p domain.UsageUpdated) {
-	p.Usage = p.Usage.AtLeast(t.progress.Usage)
+	p.Usage, p.Charged = p.Usage.AtLeast(t.progress.Usage), t.execution.Request.Charged()
 	if p.Turn == nil {
 		turn := p.Usage.Since(t.progress.Turn.Before)
 		p.Turn = &turn

@@ -8,6 +8,9 @@ import (
 
 // begin introduces the agent that was just opened, and starts the turn or continues it.
 func (s *Session) begin() state {
+	if s.awaitsPrompt() && len(s.control.requests.Prompts) == 0 {
+		return s.awaitPrompt()
+	}
 	change := s.recorder.begin()
 	s.agent.introduce(change)
 	if !s.progress.Turn.Open {
@@ -16,6 +19,25 @@ func (s *Session) begin() state {
 		change.emit(*s.turn.continued)
 	}
 	return s.enter(change)
+}
+
+// awaitPrompt rests with an agent that is open and was not prompted yet. The change is refused if the first prompt comes in the same moment.
+func (s *Session) awaitPrompt() state {
+	err := s.recorder.attempt(func() *changeSet {
+		change := s.recorder.begin()
+		s.agent.introduce(change)
+		change.to(domain.StatusIdle, "")
+		return change
+	})
+	switch {
+	case err == nil:
+		s.recorder.transcript = nil // nobody needs it before the first prompt
+		return s.readControl
+	case domain.CodeOf(err) == domain.CodeStale && s.control.read() == nil && len(s.control.requests.Prompts) > 0:
+		return s.begin
+	default:
+		return s.abandon(err)
+	}
 }
 
 // advance starts the next turn with the open agent, or opens the agent again if its process is gone.
@@ -32,13 +54,13 @@ func (s *Session) advance() state {
 		return s.enter(change)
 	}
 	change.to(domain.StatusInitializing, "")
-	if s.external() && s.recorder.agentSession == "" { // it would answer without the earlier conversation
+	if s.progress.Turn.Number > 0 && s.external() && s.recorder.agentSession == "" { // it would answer without the earlier conversation
 		return s.interrupt(change, processGone(cannotLoad))
 	}
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
-	s.agent.loading = s.recorder.agentSession
+	s.agent.loading = s.agent.reopens()
 	return s.initializing
 }
 
@@ -50,7 +72,7 @@ func (s *Session) startTurn(change *changeSet) {
 	s.texts.close(change, true) // between turns only the next turn ends a message
 	s.calls.close(change)
 	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
-	if started.Turn > 1 {
+	if s.fromQueue(started.Turn) {
 		next := s.control.requests.Prompts[0]
 		s.control.requests.Prompts = s.control.requests.Prompts[1:]
 		started.PromptID, started.Text, started.Parts, change.started = next.ID, next.Text, next.Parts, next.ID

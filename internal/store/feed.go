@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 
@@ -11,6 +12,13 @@ import (
 type FeedEvent struct {
 	domain.Event
 	Cursor FeedCursor
+	Agent  FeedAgent
+}
+
+// FeedAgent is the agent of the execution that an event belongs to.
+type FeedAgent struct {
+	Type domain.SourceType `json:"type"`
+	Name string            `json:"name"` // in the registry: of an external agent, or of the model of the internal one
 }
 
 // FeedPage is a piece of the feed.
@@ -131,14 +139,16 @@ func (s *Store) feedEvents(ctx context.Context, places [][]any, bytes int) ([]Fe
 		return nil, nil
 	}
 	scan := func(row scanner) (e FeedEvent, err error) {
-		e.Event, err = scanEvent(scanFirst{scanFirst{row, &e.Cursor.Key}, &e.Cursor.Position})
+		var agent, model string
+		e.Event, err = scanEvent(scanFirst{scanFirst{scanFirst{scanFirst{scanFirst{row, &e.Cursor.Key}, &e.Cursor.Position}, &e.Agent.Type}, &agent}, &model})
+		e.Agent.Name = cmp.Or(agent, model)
 		e.Cursor.Seq = e.Seq
 		return e, err
 	}
 	with, args := s.dialect.with(list{columns(`key bigint, position bigint, id text, seq bigint`), places})
 	return selectBounded(ctx, s, "read the feed", scan, func(e FeedEvent) int { return len(e.Data) }, bytes, with+`
-		select v.key, v.position, e.execution_id, e.seq, e.type, e.time_us, e.data
-		from v cross join events e where e.execution_id = v.id and e.seq = v.seq
+		select v.key, v.position, x.source_type, x.agent, x.model, e.execution_id, e.seq, e.type, e.time_us, e.data
+		from v cross join events e cross join executions x where e.execution_id = v.id and e.seq = v.seq and x.id = v.id
 		order by v.key, v.position, v.seq`, args...)
 }
 

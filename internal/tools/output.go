@@ -109,10 +109,15 @@ func (o *output) noticeLocked(left int) string {
 	return fmt.Sprintf("[… %d bytes are missing here: the output had %d bytes, and only its beginning and its end are kept.]", left, o.shown.total())
 }
 
+// LeftOut is a part of the note in the place of the omitted part of an output.
+const LeftOut = " bytes left out here. To see them, use the tool read with the path "
+
+// OutputPath is the path by which the tool read finds what a call has printed or found.
+func OutputPath(callID string) string { return outputPrefix + callID }
+
 // noteLocked tells the model how to read the omitted part: the log has all text that was shown live.
 func (o *output) noteLocked(left int) string {
-	note := fmt.Sprintf("[… %d bytes left out here. To see them, use the tool read with the path %q and the offset %d.",
-		left, outputPrefix+o.callID, 1+bytes.Count(o.kept.head, []byte("\n")))
+	note := fmt.Sprintf("[… %d"+LeftOut+"%q and the offset %d.", left, OutputPath(o.callID), 1+bytes.Count(o.kept.head, []byte("\n")))
 	if o.sent < o.kept.total() {
 		note += fmt.Sprintf(" Only the first %d bytes of all were kept; the rest is lost.", o.sent)
 	}

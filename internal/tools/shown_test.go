@@ -19,8 +19,10 @@ func TestWhatWasHiddenIsNotWrittenBack(t *testing.T) {
 		"doc":   "A key is shown as [masked].\n",
 		"latin": "caf\xe9\nb\n",
 		"fffd":  "a \ufffd\n",
+		"red":   "\x1b[31mred\nb\n",
 	}
-	const mark, latin = "The mark stands where a secret was hidden from you", "latin is not UTF-8 text: \ufffd stands for bytes"
+	const mark, latin, signs = "The mark stands where a secret was hidden from you", "latin is not UTF-8 text: \ufffd stands for bytes",
+		"red holds control characters, and you were shown signs such as ␛"
 	for name, test := range map[string]struct {
 		tool      tools.Tool
 		arguments arguments
@@ -39,6 +41,9 @@ func TestWhatWasHiddenIsNotWrittenBack(t *testing.T) {
 		"patch, no such line": {tools.Patch{}, arguments{"patch": "--- doc\n+++ doc\n@@ -1 +1 @@\n-x=[masked]\n+y\n"},
 			"Where you were shown [masked], the file holds a secret"},
 		"patch a new file": {tools.Patch{}, arguments{"patch": "--- /dev/null\n+++ copy\n@@ -0,0 +1 @@\n+[masked]\n"}, mark},
+		"write, a sign":    {tools.Write{}, arguments{"path": "red", "content": "␛[31mred\nc\n"}, signs},
+		"edit, a sign":     {tools.Edit{}, arguments{"path": "red", "oldText": "b", "newText": "␛[0m"}, signs},
+		"edit, sign found": {tools.Edit{}, arguments{"path": "red", "oldText": "␛[31mred", "newText": "c"}, "Where you were shown a sign such as ␛"},
 		"write, not text":  {tools.Write{}, arguments{"path": "latin", "content": "caf\ufffd\nc\n"}, latin},
 		"edit, not text":   {tools.Edit{}, arguments{"path": "latin", "oldText": "b", "newText": "c"}, latin},
 		"patch, not text":  {tools.Patch{}, arguments{"patch": "--- latin\n+++ latin\n@@ -2 +2 @@\n-b\n+c\n"}, latin},

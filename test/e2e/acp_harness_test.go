@@ -180,7 +180,13 @@ func (v *visit) start(steps ...string) (id string) {
 // startAs is start with other fields of the request.
 func (v *visit) startAs(change object, steps ...string) (id string) {
 	v.t.Helper()
-	id = want[execution](v.client, http.StatusCreated, "POST", "/executions", v.request(change, steps...)).ID
+	return v.create(v.request(change, steps...))
+}
+
+// create creates an execution with this body.
+func (v *visit) create(body object) (id string) {
+	v.t.Helper()
+	id = want[execution](v.client, http.StatusCreated, "POST", "/executions", body).ID
 	v.keep(id)
 	return id
 }

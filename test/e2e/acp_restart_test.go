@@ -77,6 +77,7 @@ var survivors = []struct {
 	{"idle and resumed", idle("resuming", "resume")},
 	{"idle and replayed late", idle("late", "load")},
 	{"idle and forgotten", idle("forgetful", "")},
+	{"idle before its first prompt", survivor{"scripted", unprompted}},
 	{"with options", survivor{"choosy", withOptions}},
 	{"in its text", inText("scripted", "load")},
 	{"in its text and resumed", inText("resuming", "resume")},
@@ -169,6 +170,26 @@ func idle(agent, continued string) survivor {
 			v.reach(id, domain.StatusIdle)
 		}
 	}}
+}
+
+// unprompted is an execution whose agent waits for its first prompt. Its session has nothing to load, so the prompt opens a new one.
+func unprompted(v *visit) func() {
+	body := v.request(object{"keepOpen": true})
+	delete(body, "prompt")
+	id := v.create(body)
+	v.reach(id, domain.StatusIdle)
+	if started := of[domain.AgentStarted](v.t, v.page(id)); len(started) != 1 || started[0].AgentSession == "" {
+		v.t.Errorf("the agent waits without a session: %+v", started)
+	}
+	return func() {
+		v.prompt(id, "say <one>", "whoami")
+		log := v.turns(id, 1)
+		if started := of[domain.AgentStarted](v.t, log); len(started) != 2 || started[1].Continued != "" || len(whoamis(v.t, log)) != 1 {
+			v.t.Errorf("started %+v", started)
+		}
+		v.once(log, "<one>")
+		v.reach(id, domain.StatusIdle)
+	}
 }
 
 // withOptions is an execution whose agent forgets what was chosen with it: what the request and the prompts have chosen is set

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,5 +35,25 @@ func TestAnAgentTellsWhatItOffers(t *testing.T) {
 	v.ended(id)
 	if set := whoamis(t, v.page(id))[0].Settings; set["mode"] != "code" || set["effort"] != "high" {
 		t.Errorf("the agent has %v", set)
+	}
+}
+
+// TestCursorsAgent: the built-in entry is in no registry, so a scripted peer stands in its place, which offers what its documentation says: a method of
+// authentication that nobody may use, three modes, questions without a lasting no, and a request of its own that would block it.
+func TestCursorsAgent(t *testing.T) {
+	t.Parallel()
+	h := openHouse(t, engine{}, map[string]object{"cursor": {"args": []string{"-modes", "plan,agent,ask", "acp"}}}, "CURSOR_API_KEY=k3y-of-cursor")
+	v := h.visit(t, "cursor-agent")
+	id := v.start("request cursor/ask_question {}", `ask c1 kind=execute title="Run ls" input={"command":"ls"} options=allow-once:allow_once,allow-always:allow_always,reject-once:reject_once`,
+		"whoami")
+	a := v.asked(id, 1)[0]
+	v.decide(a)
+	log := v.told(id, "c1 answer=allow-once")
+	who := whoamis(t, log)[0]
+	if who.Settings["mode"] != "agent" || !slices.Contains(who.Env, "CURSOR_API_KEY") || who.Argv[len(who.Argv)-1] != "acp" {
+		t.Errorf("%+v", who)
+	}
+	if calls := of[domain.ToolCallRequested](t, log); len(calls) != 1 {
+		t.Errorf("%+v", calls)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -130,14 +131,17 @@ func mergedStream(t *testing.T, stage *stage) {
 	blind.refused(http.StatusForbidden, "forbidden", "GET", "/events", nil)
 }
 
-// feedMatches expects that a merged stream is the logs of these executions, each in its order, byte for byte but for the name of the execution.
+// feedNames are what an event of the merged stream has more than that of its log.
+var feedNames = regexp.MustCompile(`"executionId":"[0-9a-f-]{36}","agent":\{"type":"internal","name":"[a-z]+"\},`)
+
+// feedMatches expects that a merged stream is the logs of these executions, each in its order, byte for byte but for the names of the execution and its agent.
 func (s *story) feedMatches(all []fed, ids ...string) {
 	s.t.Helper()
 	merged := map[string][]string{}
 	for _, next := range all {
 		var event wireEvent
 		must(s.t, json.Unmarshal([]byte(next.raw), &event))
-		merged[event.ExecutionID] = append(merged[event.ExecutionID], strings.Replace(next.raw, `"executionId":"`+event.ExecutionID+`",`, "", 1))
+		merged[event.ExecutionID] = append(merged[event.ExecutionID], feedNames.ReplaceAllLiteralString(next.raw, ""))
 	}
 	logs := map[string][]string{}
 	for _, id := range ids {

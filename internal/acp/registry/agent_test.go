@@ -68,7 +68,7 @@ func find(t testing.TB, r *Registry, name string) AgentInfo {
 // TestBuiltinAgentsKeepTheRules: what an operator's configuration must not be, a built-in one is not either.
 func TestBuiltinAgentsKeepTheRules(t *testing.T) {
 	r := registry(t, Config{})
-	if names := r.Names(); !slices.Equal(names, []string{"claude", "codex", "copilot", "gemini", "opencode", "qwen"}) {
+	if names := r.Names(); !slices.Equal(names, []string{"claude", "codex", "copilot", "cursor", "gemini", "opencode", "qwen"}) {
 		t.Errorf("there are %v", names)
 	}
 	for name, b := range builtins {

@@ -153,6 +153,21 @@ var builtins = map[string]builtin{
 		keys:    []string{"COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL"},
 		files:   []string{".copilot/config.json"},
 	},
+	// It comes by an installer alone, in no registry, so the tests have a scripted peer in its place: https://cursor.com/docs/cli/acp
+	"cursor": {
+		config: AgentConfig{
+			Command:     "cursor-agent",
+			Args:        []string{"acp"},
+			Description: "Cursor's agent.",
+			Mode:        new("agent"), // in which it asks; the others only read
+			Env:         []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
+		},
+		install: "curl https://cursor.com/install -fsS | bash",
+		signIn:  "cursor-agent login",
+		keys:    []string{"CURSOR_API_KEY", "CURSOR_AUTH_TOKEN"},
+		files:   []string{".config/cursor/auth.json", ".cursor/cli-config.json"},
+		// It takes key and sign-in at its start. Its one method of authentication, cursor_login, would open a browser where there is only a key.
+	},
 }
 
 const openCodePermission = "OPENCODE_PERMISSION"
@@ -174,6 +189,8 @@ var aliases = map[string]string{
 	"qwencode":       "qwen",
 	"copilotcli":     "copilot",
 	"githubcopilot":  "copilot",
+	"cursoragent":    "cursor",
+	"cursorcli":      "cursor",
 }
 
 // canonical is the normal form of a name, with its alias resolved.

@@ -79,6 +79,9 @@ var bypassTables = map[string]bypassTable{
 		modes:     []string{"autopilot", "allow-all"},
 		variables: map[string]func(string) bool{"*_ALLOW_ALL": isOn},
 	},
+	"cursor": {
+		flags: []string{"-f", "--force", "--yolo", "--approve-mcps"},
+	},
 	otherAgents: {
 		flags: []string{
 			"--yes", "--yes-always", "--trust-all-tools", "--skip-permissions-unsafe", "--auto-approve", "--auto-approve-all", "--no-approval",

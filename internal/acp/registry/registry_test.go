@@ -85,7 +85,7 @@ func TestResolve(t *testing.T) {
 		if e.Code != domain.CodeUnknownAgent || e.Details[0].Pointer != c.pointer {
 			t.Errorf("%s %v: %v at %v", c.command, c.args, err, e.Details)
 		}
-		if c.pointer == "/source/command" && !strings.Contains(e.Message, "claude, codex, copilot, gemini, left, mine,") {
+		if c.pointer == "/source/command" && !strings.Contains(e.Message, "claude, codex, copilot, cursor, gemini, left, mine,") {
 			t.Errorf("the names are not told: %s", e.Message)
 		}
 	}

@@ -38,6 +38,7 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		defer cancel(nil)
 		return nil, causeOf(ctx, err)
 	}
+	reportLimits(ctx, response.Header)
 	response.Body = &guardedBody{ctx: ctx, cancel: cancel, body: response.Body, silence: silence, idle: g.idle}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode == http.StatusOK && kind != "application/json" && kind != "text/html" {
