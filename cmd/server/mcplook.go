@@ -10,7 +10,7 @@ import (
 	"signoff/internal/mcp"
 )
 
-// shownServers are the MCP servers as people look at them. A program that is only asked for its tools runs in the operator's default environment, with
+// shownServers are the MCP servers as people look at them. A program that is asked for its tools or prompts alone runs in the operator's default environment, with
 // an empty folder as its workspace.
 type shownServers struct {
 	manager      *mcp.Manager
@@ -28,6 +28,11 @@ func (s shownServers) MCPServer(ctx context.Context, tenant domain.TenantID, nam
 		return s.manager.Look(ctx, tenant, name, nil)
 	}
 	return s.manager.Look(ctx, tenant, name, s.use)
+}
+
+// RenderMCPPrompt implements http.MCPServers.
+func (s shownServers) RenderMCPPrompt(ctx context.Context, tenant domain.TenantID, server, prompt string, arguments map[string]string) (mcp.Rendered, error) {
+	return s.manager.Render(ctx, tenant, server, prompt, arguments, s.use)
 }
 
 // use makes a folder for the program, which is removed with everything that the program leaves there.
