@@ -1,4 +1,4 @@
-// Tools of MCP servers: the registry shows a server and asks it for its tools; a card says whose tool a call is for, what its server claims, and what has changed since
+// Tools of MCP servers: the registry shows a server, asks it for its tools, and fills in its prompts; a card says whose tool a call is for, what its server claims, and what has changed since
 // somebody approved it; and a page that a server wants opened is a link that says its host. The pictures are for people to look at, in test/console/shots.
 
 import assert from "node:assert/strict";
@@ -23,10 +23,17 @@ const page = { mode: "url", message: "Sign in at the bank.", url: "https://bank.
 
 /** What the MCP server answers; it speaks the revision 2026-07-28. */
 const results = {
-  "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities: { tools: {} }, resultType: "complete" }),
+  "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities: { tools: {}, prompts: {} }, resultType: "complete" }),
   "tools/list": () => ({
     resultType: "complete",
     tools: [{ name: "close", description, annotations: { destructiveHint: true }, inputSchema: { type: "object", properties: { ticket: { type: "string" } } } }],
+  }),
+  "prompts/list": () => ({
+    resultType: "complete",
+    prompts: [{ name: "triage", title: "Triage", description: "Sorts a ticket.", arguments: [{ name: "ticket", description: "Its number.", required: true }] }],
+  }),
+  "prompts/get": ({ arguments: { ticket } }) => ({
+    resultType: "complete", messages: [{ role: "user", content: { type: "text", text: `Sort the ticket ${ticket}.` } }],
   }),
   "tools/call": ({ arguments: { ticket }, inputResponses }) =>
     ticket === "bank" && inputResponses === undefined
@@ -83,6 +90,28 @@ test("the registry asks a server for its tools, and says what is wrong with anot
     await known.getByRole("link", { name: /New execution with this/ }).click();
     await loaded(tab, "New execution");
     assert.equal(await tab.getByLabel("MCP servers", { exact: true }).inputValue(), "tickets");
+  }));
+
+test("a prompt of a server opens as a new execution, with the text for a person to change", () =>
+  visit(browser, server, async (v) => {
+    v.expect(/status of 422/);
+    const tab = await v.open("/registry");
+    await loaded(tab, "Agents and models");
+    const known = tab.locator(".mcp-server", { hasText: "tickets" });
+    await known.getByRole("button", { name: /Ask for its tools/ }).click();
+    await known.getByText("1 prompt", { exact: true }).click();
+    assert.match(await reads(known, /Sorts a ticket/), /triage/);
+    const opens = known.getByRole("button", { name: /Open as a new execution/ });
+    await opens.click();
+    await known.getByText(/missing/).waitFor();
+    await known.getByLabel("ticket").fill("OPS-7");
+    await accessible(tab, "the registry with a prompt");
+    await picture(tab, "mcp-prompt");
+    await opens.click();
+    await loaded(tab, "New execution");
+    assert.equal(await tab.getByLabel("Prompt", { exact: true }).inputValue(), "Sort the ticket OPS-7.");
+    assert.equal(await tab.getByLabel("MCP servers", { exact: true }).inputValue(), "tickets");
+    await tab.getByText("Filled in from the prompt triage of the MCP server tickets").waitFor();
   }));
 
 test("a card says whose tool it is, and what has changed since somebody approved it", () =>
