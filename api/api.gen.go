@@ -1593,7 +1593,7 @@ type Output struct {
 // `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
 type OutputsFrom = map[string]string
 
-// PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8.
+// PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8; in the result of a tool, audio (WAV, MP3, Ogg, FLAC, M4A).
 type PartType = domain.PartType
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.

@@ -19,6 +19,25 @@ let scene;
 let tickets; // the MCP server
 let description = "Closes a ticket for good.";
 
+/** A tenth of a second of silence, as WAV. */
+const chime = (() => {
+  const [rate, samples] = [8000, 800];
+  const header = Buffer.alloc(44);
+  header.write("RIFF", 0);
+  header.writeUInt32LE(36 + samples, 4);
+  header.write("WAVEfmt ", 8);
+  header.writeUInt32LE(16, 16); // bytes of the format: PCM, one channel, eight bits
+  header.writeUInt16LE(1, 20);
+  header.writeUInt16LE(1, 22);
+  header.writeUInt32LE(rate, 24);
+  header.writeUInt32LE(rate, 28);
+  header.writeUInt16LE(1, 32);
+  header.writeUInt16LE(8, 34);
+  header.write("data", 36);
+  header.writeUInt32LE(samples, 40);
+  return Buffer.concat([header, Buffer.alloc(samples, 0x80)]).toString("base64");
+})();
+
 const page = { mode: "url", message: "Sign in at the bank.", url: "https://bank.example/in?x=1", elicitationId: "7" };
 
 /** What the MCP server answers; it speaks the revision 2026-07-28. */
@@ -38,7 +57,7 @@ const results = {
   "tools/call": ({ arguments: { ticket }, inputResponses }) =>
     ticket === "bank" && inputResponses === undefined
       ? { resultType: "input_required", requestState: "s", inputRequests: { k: { method: "elicitation/create", params: page } } }
-      : { resultType: "complete", content: [{ type: "text", text: `${ticket} is closed` }] },
+      : { resultType: "complete", content: [{ type: "text", text: `${ticket} is closed` }, { type: "audio", mimeType: "audio/wav", data: chime }] },
 };
 
 before(async () => {
@@ -130,6 +149,25 @@ test("a card says whose tool it is, and what has changed since somebody approved
     assert.match(await reads(changed.locator(".mcp-tool"), /has changed/), /Closes a ticket for good\..*Closes a ticket, and deletes it\./s);
     await accessible(tab, "the card of a changed tool");
     await picture(tab, "mcp-changed");
+  }));
+
+test("audio of a result is played from memory, and nothing is loaded before", () =>
+  visit(browser, server, async (v) => {
+    const asked = await question();
+    await server.decide(asked, { decision: "approve" });
+    await server.ends(asked.executionId);
+    const tab = await v.open(`/executions/${asked.executionId}`);
+    const play = tab.getByRole("button", { name: "Play audio-1.wav" });
+    await play.waitFor();
+    assert.equal(await tab.locator("audio").count(), 0);
+    await tab.getByRole("button", { name: "Save audio-1.wav" }).waitFor();
+    await play.click();
+    const player = tab.locator("audio");
+    await player.waitFor();
+    await tab.waitForFunction(() => document.querySelector("audio").duration > 0);
+    assert.equal(await player.evaluate((one) => one.duration), 0.1);
+    await accessible(tab, "a card with audio");
+    await picture(tab, "mcp-audio");
   }));
 
 test("a page that a server wants opened is a link that says its host", () =>
