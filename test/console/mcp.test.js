@@ -60,11 +60,25 @@ const results = {
       : { resultType: "complete", content: [{ type: "text", text: `${ticket} is closed` }, { type: "audio", mimeType: "audio/wav", data: chime }] },
 };
 
+let finish; // lets the slow call end
+
+/** Says how far it is, and ends when the test has seen it. */
+async function slowly(response, id, params) {
+  const send = (message) => response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+  response.setHeader("Content-Type", "text/event-stream");
+  const { progressToken } = params._meta;
+  send({ method: "notifications/progress", params: { progressToken, progress: 1, total: 3, message: "closing\u202e" } });
+  await new Promise((resolve) => (finish = resolve));
+  send({ id, result: results["tools/call"](params) });
+  response.end();
+}
+
 before(async () => {
   tickets = createServer(async (request, response) => {
     if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method, params } = await json(request);
     if (results[method] === undefined) return void response.writeHead(id === undefined ? 202 : 400).end();
+    if (params?.arguments?.ticket === "slow" && method === "tools/call") return void slowly(response, id, params);
     response.setHeader("Content-Type", "application/json");
     response.end(JSON.stringify({ jsonrpc: "2.0", id, result: results[method](params) }));
   });
@@ -74,7 +88,8 @@ before(async () => {
   let model;
   ({ model, server, browser } = await raise({ mcpServers: { tickets: { url }, gone: { url: "http://127.0.0.1:9/mcp", transport: "sse" } } }));
   scene = model.scene((answer, conversation, step) => {
-    const ticket = conversation.some((message) => JSON.stringify(message).includes("at the bank")) ? "bank" : "OPS-7";
+    const says = (text) => conversation.some((message) => JSON.stringify(message).includes(text));
+    const ticket = says("at the bank") ? "bank" : says("take your time") ? "slow" : "OPS-7";
     const refused = contentOf(conversation.at(-1)).includes("Nothing was sent"); // a definition that has changed meanwhile
     return step === 0 || refused ? answer.call("mcp__tickets__close", { ticket }) : answer.say("Done.");
   });
@@ -168,6 +183,19 @@ test("audio of a result is played from memory, and nothing is loaded before", ()
     assert.equal(await player.evaluate((one) => one.duration), 0.1);
     await accessible(tab, "a card with audio");
     await picture(tab, "mcp-audio");
+  }));
+
+test("the card of a running call says how far it is", () =>
+  visit(browser, server, async (v) => {
+    const asked = await question("take your time");
+    await server.decide(asked, { decision: "approve" });
+    const tab = await v.open(`/executions/${asked.executionId}`);
+    const line = tab.locator(".call-progress");
+    assert.match(await reads(line, /closing/), /^33 % · closing/);
+    assert.doesNotMatch(await line.textContent(), /\u202e/);
+    finish();
+    await server.ends(asked.executionId);
+    await line.waitFor({ state: "hidden" });
   }));
 
 test("a page that a server wants opened is a link that says its host", () =>
