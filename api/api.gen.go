@@ -1378,6 +1378,32 @@ type McpChange struct {
 	Field string `json:"field"`
 }
 
+// McpPrompt A template for a request, with holes. Its texts are the server's.
+type McpPrompt struct {
+	Arguments   []McpPromptArgument `json:"arguments"`
+	Description string              `json:"description"`
+
+	// Name As the server calls it.
+	//
+	// Example: review
+	Name string `json:"name"`
+
+	// Title For people; often empty.
+	Title string `json:"title"`
+}
+
+// McpPromptArgument defines model for McpPromptArgument.
+type McpPromptArgument struct {
+	Description string `json:"description"`
+
+	// Name Example: path
+	Name     string `json:"name"`
+	Required bool   `json:"required"`
+
+	// Title For people; often empty.
+	Title string `json:"title"`
+}
+
 // McpReview The tool of an MCP server, as `McpTool`, with what a person sees of it before deciding.
 type McpReview = domain.MCPReview
 
@@ -1404,6 +1430,12 @@ type McpServer struct {
 	// Pinned A tool whose definition changes asks again. The operator can switch that off for rules of operators, by `pin: off`.
 	Pinned bool `json:"pinned"`
 
+	// Prompts Templates for requests, as the server listed them the last time that somebody looked at it. The list of servers leaves them out.
+	Prompts *[]McpPrompt `json:"prompts,omitempty"`
+
+	// PromptsError Why its prompts could not be listed; missing: they could, or nobody has asked.
+	PromptsError *string `json:"promptsError,omitempty"`
+
 	// Protocol The revision of the protocol that was agreed on.
 	//
 	// Example: 2026-07-28
@@ -1412,7 +1444,7 @@ type McpServer struct {
 	// Required An execution that names this server and cannot use it fails.
 	Required bool `json:"required"`
 
-	// Status `unused`: this replica has not asked it yet. `available`: it could be used the last time. `failed`: it could not.
+	// Status `unused`: this replica has not read its tools yet. `available`: it could be used the last time. `failed`: it could not.
 	Status McpServerStatus `json:"status"`
 	Tools  []McpServerTool `json:"tools"`
 
@@ -1426,7 +1458,7 @@ type McpServer struct {
 	Version *string `json:"version"`
 }
 
-// McpServerStatus `unused`: this replica has not asked it yet. `available`: it could be used the last time. `failed`: it could not.
+// McpServerStatus `unused`: this replica has not read its tools yet. `available`: it could be used the last time. `failed`: it could not.
 type McpServerStatus string
 
 // McpServerTransport How Signoff speaks to it.
@@ -1596,7 +1628,7 @@ type Output struct {
 // `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
 type OutputsFrom = map[string]string
 
-// PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8.
+// PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8; in the result of a tool, audio (WAV, MP3, Ogg, FLAC, M4A).
 type PartType = domain.PartType
 
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
@@ -1750,6 +1782,7 @@ type Problem struct {
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 	// | `internal` | 500 | a bug of ours |
+	// | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 	// | `storageFailed` | 503 | the database does not answer |
 	// | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
 	// | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
@@ -1843,6 +1876,7 @@ type Problem struct {
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 // | `internal` | 500 | a bug of ours |
+// | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 // | `storageFailed` | 503 | the database does not answer |
 // | `unavailable` | 503 | shutting down, or busy with too much of the same for a moment |
 // | `overloaded` | 503 | all room is taken, and as many executions of all tenants are queued as may be |
@@ -1940,6 +1974,12 @@ type Remember = domain.RememberScope
 // RememberOption One rule that a decision may leave behind. It is made from what would run and stored with the question.
 type RememberOption = domain.RememberOption
 
+// RenderMcpPrompt defines model for RenderMcpPrompt.
+type RenderMcpPrompt struct {
+	// Arguments Texts by the names of the prompt's arguments.
+	Arguments *map[string]string `json:"arguments,omitempty"`
+}
+
 // RenderTemplate defines model for RenderTemplate.
 type RenderTemplate struct {
 	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
@@ -1953,6 +1993,16 @@ type RenderTemplate struct {
 	// names where any variable has a number for its name.
 	TemplateSyntax *TemplateSyntax `json:"templateSyntax,omitempty"`
 	Variables      json.RawMessage `json:"variables,omitempty"`
+}
+
+// RenderedMcpPrompt defines model for RenderedMcpPrompt.
+type RenderedMcpPrompt struct {
+	// Description Of the prompt; often empty.
+	Description string `json:"description"`
+
+	// Messages As `messages` of `POST /executions` takes them, up to 512 KiB of text. Pictures and other files of the prompt are left out; a note stands in their
+	// place. Where the last message is the assistant's, a message of the user has to follow before it can be sent.
+	Messages []InputMessage `json:"messages"`
 }
 
 // RenderedTemplate defines model for RenderedTemplate.
@@ -2220,6 +2270,9 @@ type ResumeExecutionJSONRequestBody = ResumeExecution
 
 // AnswerToolCallJSONRequestBody defines body for AnswerToolCall for application/json ContentType.
 type AnswerToolCallJSONRequestBody = ToolResult
+
+// RenderMcpPromptJSONRequestBody defines body for RenderMcpPrompt for application/json ContentType.
+type RenderMcpPromptJSONRequestBody = RenderMcpPrompt
 
 // PutMemoryJSONRequestBody defines body for PutMemory for application/json ContentType.
 type PutMemoryJSONRequestBody = PutMemory

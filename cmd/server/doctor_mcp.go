@@ -44,7 +44,11 @@ func (d *diagnosis) mcpServers(
 		if server.Tenants != nil {
 			tenant = server.Tenants[0]
 		}
-		asking.Go(func() { found[i], _ = shown.MCPServer(ctx, tenant, name, ask && server.OAuth == nil) })
+		use := shown.use
+		if !ask || server.OAuth != nil {
+			use = nil
+		}
+		asking.Go(func() { found[i], _ = shown.manager.Look(ctx, tenant, name, use) }) // for as long as the server may take to start
 	}
 	asking.Wait()
 	for i, name := range names {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"time"
 
 	"signoff/internal/domain"
 	"signoff/internal/environments"
 	"signoff/internal/mcp"
 )
 
-// shownServers are the MCP servers as people look at them. A program that is only asked for its tools runs in the operator's default environment, with
+// shownServers are the MCP servers as people look at them. A program that is asked for its tools or prompts alone runs in the operator's default environment, with
 // an empty folder as its workspace.
 type shownServers struct {
 	manager      *mcp.Manager
@@ -27,7 +28,17 @@ func (s shownServers) MCPServer(ctx context.Context, tenant domain.TenantID, nam
 	if !probe {
 		return s.manager.Look(ctx, tenant, name, nil)
 	}
+	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+	defer cancel()
 	return s.manager.Look(ctx, tenant, name, s.use)
+}
+
+// lookPatience is how long somebody waits who looks at a server. A server may take minutes to start.
+const lookPatience = 10 * time.Second
+
+// RenderMCPPrompt implements http.MCPServers.
+func (s shownServers) RenderMCPPrompt(ctx context.Context, tenant domain.TenantID, server, prompt string, arguments map[string]string) (mcp.Rendered, error) {
+	return s.manager.Render(ctx, tenant, server, prompt, arguments, s.use)
 }
 
 // use makes a folder for the program, which is removed with everything that the program leaves there.

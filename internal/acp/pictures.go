@@ -63,6 +63,9 @@ func (p *pictures) save(ctx context.Context, host domain.Host, picture wire.Obje
 	if known, is := p.saved[sum]; is {
 		return known, nil
 	}
+	if mediaType, err := domain.ResultMediaTypeOf(content); err == nil && !domain.IsPicture(mediaType) {
+		return domain.PromptPart{}, domain.Errorf(domain.CodeUnsupportedMedia, "The picture is %s.", mediaType)
+	}
 	name := ""
 	if uri := picture.Text("uri"); uri != "" {
 		name = path.Base(uri)

@@ -23,7 +23,7 @@ func TestPicturesOfAgentsCalls(t *testing.T) {
 	const text = `{"type":"content","content":{"type":"text","text":"Two plots:"}}`
 	one, two := "\x89PNG\r\n\x1a\none", "\x89PNG\r\n\x1a\ntwo"
 	r := newRig(t).open()
-	all := strings.Join([]string{text, picture(one), picture("<svg/>"), picture(two)}, ",")
+	all := strings.Join([]string{text, picture(one), picture("<svg/>"), picture("RIFF0000WAVE"), picture(two)}, ",")
 	r.runs(report("tool_call", "in_progress", picture(one)), report("tool_call_update", "in_progress", all), report("tool_call_update", "completed", all),
 		`raw {"sessionUpdate":"user_message_chunk","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}`,
 		`raw {"sessionUpdate":"user_message_chunk","content":{"type":"resource","resource":{"uri":"u","blob":"AAAA"}}}`)
@@ -37,7 +37,7 @@ func TestPicturesOfAgentsCalls(t *testing.T) {
 			t.Errorf("%+v: %q, %v", file, bytes, err)
 		}
 	}
-	want(t, "output", completed[0].Output, "Two plots:\n[picture]\n[picture, left out: SVG is not taken, because it can hold a program. Send it as PNG.]\n[picture]")
+	want(t, "output", completed[0].Output, "Two plots:\n[picture]\n[picture, left out: SVG is not taken, because it can hold a program. Send it as PNG.]\n[picture, left out: The picture is audio/wav.]\n[picture]")
 	reported := hosttest.Of[domain.ToolCallReported](r.host)
 	want(t, "reports", len(reported), 3)
 	for _, payload := range r.host.Payloads() {

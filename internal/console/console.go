@@ -34,10 +34,10 @@ var mediaTypes = map[string]string{
 
 // headers are those of the page and its files, in addition to those of every response. The page has a person's token and shows texts of
 // models: it runs only its own modules, connects only to this server, shows pictures only of this server and from its own memory (those of a
-// conversation need the token), makes no markup of text, cannot be framed, and has no link to the window that opened it. A browser revalidates the page each time, because the page names the release of its files.
+// conversation need the token), plays audio from its memory alone, makes no markup of text, cannot be framed, and has no link to the window that opened it. A browser revalidates the page each time, because the page names the release of its files.
 var headers = map[string]string{
 	"Cache-Control": "no-cache",
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; base-uri 'none'; " +
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; media-src blob:; connect-src 'self'; base-uri 'none'; " +
 		"form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
 	"Cross-Origin-Opener-Policy": "same-origin",
 	"Permissions-Policy": "accelerometer=(), autoplay=(), camera=(), display-capture=(), encrypted-media=(), geolocation=(), gyroscope=(), " +

@@ -217,7 +217,7 @@ type Host interface {
 	// [CodeNotFound].
 	ReadFile(ctx context.Context, id FileID) (File, []byte, error)
 
-	// SaveFile stores a picture of a tool result, as a file of the execution. [ToolCallCompleted.Files] then names it.
+	// SaveFile stores a picture or audio of a tool result (see [ResultMediaTypeOf]), as a file of the execution. [ToolCallCompleted.Files] then names it.
 	SaveFile(ctx context.Context, name string, content []byte) (File, error)
 
 	// Memory returns the notes of a scope. Where there are none, the revision is 0.

@@ -350,7 +350,7 @@ type (
 		DurationMs  int64        `json:"durationMs,omitempty"`
 		Sandbox     string       `json:"sandbox,omitempty"` // what confined it, for a command that ran
 		Error       *Failure     `json:"error,omitempty"`   // nil for succeeded
-		Files       []PromptPart `json:"files,omitempty"`   // pictures of the result, which the model gets
+		Files       []PromptPart `json:"files,omitempty"`   // pictures of the result, which the model gets, and audio, which it does not
 	}
 
 	// ApprovalRequested carries all that a person needs to decide.

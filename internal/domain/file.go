@@ -88,7 +88,7 @@ func MediaTypeOf(name string, content []byte) (string, error) {
 		return "", Errorf(CodeUnsupportedMedia, "The file is none of the kinds that are taken: %s.", kindsTaken)
 	}
 	if isSVG(content) {
-		return "", Errorf(CodeUnsupportedMedia, "SVG is not taken, because it can hold a program. Send it as PNG.")
+		return "", svgRefused()
 	}
 	if len(content) > MaxTextFileSize {
 		return "", Errorf(CodePayloadTooLarge, "A text file has at most %d bytes; this one has %d.", MaxTextFileSize, len(content))
@@ -102,6 +102,10 @@ func MediaTypeOf(name string, content []byte) (string, error) {
 		return MediaJSON, nil
 	}
 	return MediaPlain, nil
+}
+
+func svgRefused() *Error {
+	return Errorf(CodeUnsupportedMedia, "SVG is not taken, because it can hold a program. Send it as PNG.")
 }
 
 const kindsTaken = "PNG, JPEG, GIF, WebP, PDF and text in UTF-8"

@@ -20,7 +20,7 @@ type PartType string
 const (
 	PartText  PartType = "text"
 	PartImage PartType = "image" // a picture: PNG, JPEG, GIF or WebP
-	PartFile  PartType = "file"  // a document: PDF or text
+	PartFile  PartType = "file"  // a document: PDF or text; in the result of a tool, audio
 )
 
 // PromptPart is one piece of what is said to a model: a text, or a file of the execution.
@@ -106,6 +106,17 @@ func FileParts(parts []PromptPart) []PromptPart {
 		}
 	}
 	return files
+}
+
+// PictureParts are the parts of a result that a model is shown. The text of the result says what else there is.
+func PictureParts(parts []PromptPart) []PromptPart {
+	var pictures []PromptPart
+	for _, part := range parts {
+		if part.Type == PartImage {
+			pictures = append(pictures, part)
+		}
+	}
+	return pictures
 }
 
 // CheckParts checks the form and the number of the parts of a request. The pointers of what is wrong begin with pointer.

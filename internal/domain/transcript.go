@@ -85,7 +85,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		}
 	case ToolCallCompleted:
 		if c := t.calls[p.ToolCallID]; c != nil {
-			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+p.ForModel(), p.Files
+			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+p.ForModel(), PictureParts(p.Files)
 		}
 	case UsageUpdated:
 		if p.MessageID != "" && p.Request != nil && p.Request.ContextUsed != nil {

@@ -115,7 +115,7 @@ func TestTheConsolesPolicy(t *testing.T) {
 	header := h.ask("GET", "/", "", "Accept", browser).want(200).header
 	policy := strings.Split(header.Get("Content-Security-Policy"), "; ")
 	for _, want := range []string{
-		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "base-uri 'none'", "form-action 'none'",
+		"default-src 'none'", "script-src 'self'", "style-src 'self'", "connect-src 'self'", "media-src blob:", "base-uri 'none'", "form-action 'none'",
 		"frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types 'none'",
 	} {
 		if !slices.Contains(policy, want) {

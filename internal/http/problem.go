@@ -69,6 +69,7 @@ var answers = map[domain.Code]struct {
 	codeHeadersTooLarge:               {431, "The headers are too large."},
 	domain.CodeTooMany:                {429, "There is no room for more."},
 	domain.CodeInternal:               {500, "Something went wrong inside Signoff."},
+	domain.CodeMCPServerUnavailable:   {502, "The MCP server cannot be used."},
 	domain.CodeStorage:                {503, "The database does not answer."},
 	domain.CodeUnavailable:            {503, "The service cannot accept this now."},
 	domain.CodeOverloaded:             {503, "There is no room for anything more."},

@@ -31,6 +31,7 @@ func (s *Server) table() []binding {
 		on("GET /environments", s.registry.listEnvironments),
 		on("GET /mcp-servers", s.registry.listMCPServers), // mcpservers.go
 		on("GET /mcp-servers/{name}", s.registry.getMCPServer),
+		on("POST /mcp-servers/{name}/prompts/{prompt}", s.registry.renderMCPPrompt),
 		on("GET /settings", s.registry.getSettings), // registry.go
 
 		on("POST /executions", s.createExecution), // executions.go

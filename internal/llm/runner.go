@@ -267,7 +267,7 @@ func (r *runner) work(ctx context.Context, call domain.ToolCall, do func() tools
 		Error:       result.Failure,
 		Files:       result.Files,
 	}
-	return completed.ForModel(), completed.Files, r.host.Emit(ctx, completed)
+	return completed.ForModel(), domain.PictureParts(completed.Files), r.host.Emit(ctx, completed)
 }
 
 func outcomeOf(failure *domain.Failure) domain.Outcome {

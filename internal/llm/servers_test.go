@@ -56,6 +56,26 @@ func withServers(t testing.TB, v *vendor, opener llm.Servers, host *hosttest.Hos
 	return agent
 }
 
+// TestTheModelIsNotSentAudio: what a result has of it is for people. The model reads a note, and nothing is said to be left out.
+func TestTheModelIsNotSentAudio(t *testing.T) {
+	session := &mcptoolstest.Session{List: []mcp.Tool{echoTool}, Answer: func(context.Context, mcp.Call) (mcp.Answer, error) {
+		return mcp.Answer{Result: mcp.Result{Text: "listen", Files: []mcp.Blob{{Name: "audio-1", MediaType: "audio/wav", Content: []byte("RIFF0000WAVE")}}}}, nil
+	}}
+	v := &vendor{replies: []reply{streams(callsTool("mcp__srv__echo", `{"text":"hi"}`), ends("tool_calls"), done), saysOnly("ok")}}
+	host := &hosttest.Host{}
+	if _, err := withServers(t, v, &opensServers{session: session}, host, nil).Prompt(t.Context(), host, prompt("Go")); err != nil {
+		t.Fatal(err)
+	}
+	host.Finish(t, true)
+	if files := hosttest.Of[domain.ToolCallCompleted](host)[0].Files; len(files) != 1 || files[0].Name != "audio-1.wav" {
+		t.Errorf("the log names %+v", files)
+	}
+	request := v.requests()[1]
+	if !strings.HasSuffix(last(request), "audio-1.wav`, audio/wav, 12 bytes.]") {
+		t.Errorf("the model is sent %s", last(request))
+	}
+}
+
 func (a asked) tools() string {
 	var names []string
 	for _, tool := range a.body.Tools {

@@ -41,7 +41,8 @@ type ManagerConfig struct {
 type Manager struct {
 	config ManagerConfig
 
-	probes singleflight.Group // one at a time for each server and tenant
+	probes    singleflight.Group // one at a time for each server and tenant
+	rendering chan struct{}      // holds one for each prompt that is rendered
 
 	mu    sync.Mutex
 	known map[place]*knowledge
@@ -64,6 +65,9 @@ type knowledge struct {
 	failed      time.Time
 	tried       bool
 	probed      time.Time // when it was last asked by [Manager.Look]
+
+	prompts        []Prompt // as they were listed then
+	promptsFailure string   // why they could not be listed; empty: they could
 }
 
 // NewManager returns a manager. It starts nothing.
@@ -75,7 +79,7 @@ func NewManager(config ManagerConfig) *Manager {
 	if config.Mask == nil {
 		config.Mask = func(text string) string { return text }
 	}
-	return &Manager{config: config, known: map[place]*knowledge{}}
+	return &Manager{config: config, rendering: make(chan struct{}, maxRendering), known: map[place]*knowledge{}}
 }
 
 // Open returns a session with the servers of these names. It starts none of them. report gets each change of a server's state, from one goroutine at a time.
@@ -116,7 +120,7 @@ func (m *Manager) recall(at place) knowledge {
 type ServerState string
 
 const (
-	ServerUnused    ServerState = "unused"    // nobody has needed it since this process began
+	ServerUnused    ServerState = "unused"    // nobody has read its tools since this process began
 	ServerAvailable ServerState = "available" // it could be used the last time
 	ServerFailed    ServerState = "failed"    // it could not
 )
@@ -138,6 +142,9 @@ type ServerStatus struct {
 	Tools     []Tool // as they were listed the last time
 	LastError string
 	Failed    time.Time // of LastError
+
+	Prompts      []Prompt // as they were listed the last time that somebody looked at the server
+	PromptsError string   // why they could not be listed
 }
 
 // Status returns what is known about the servers that the tenant may use, by their names.
@@ -156,11 +163,12 @@ func (m *Manager) status(tenant domain.TenantID, name string, server Server) Ser
 		Name: name, Transport: transportOf(server), Deprecated: transportOf(server) == TransportSSE, Required: server.Required,
 		KeepRunning: server.KeepRunning, TrustHints: server.TrustHints, PinOff: server.PinOff, Status: ServerUnused,
 		Version: k.version, Protocol: k.protocol, Connected: k.connected, Tools: slices.Clone(k.definitions.tools), LastError: k.failure, Failed: k.failed,
+		Prompts: slices.Clone(k.prompts), PromptsError: k.promptsFailure,
 	}
 	switch {
 	case k.failure != "":
 		status.Status = ServerFailed
-	case k.tried:
+	case k.listed:
 		status.Status = ServerAvailable
 	}
 	return status

@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"signoff/internal/domain"
+	"signoff/internal/mcp/wire"
 )
 
-const (
-	probeHolds    = time.Minute      // a page that is loaded again and again must not start a program each time
-	probePatience = 10 * time.Second // of somebody who looks at a server
-)
+const probeHolds = time.Minute // a page that is loaded again and again must not start a program each time
 
-// Look returns what is known of a server; false: the tenant has none of this name. With prepare, the server is asked for its tools, in a session of its
-// own that ends with the question, unless it was asked a minute ago. Look waits for the answer ten seconds at most; the question goes on for the next
-// one who looks. prepare makes the use of the session, and cleanup removes it.
-func (m *Manager) Look(ctx context.Context, tenant domain.TenantID, name string, prepare func() (use Use, cleanup func(), err error)) (ServerStatus, bool) {
+// Prepare makes the use of a session that no execution has. cleanup removes what it has made.
+type Prepare func() (use Use, cleanup func(), err error)
+
+// Look returns what is known of a server; false: the tenant has none of this name. With prepare, the server is asked for its tools and prompts, in a session of
+// its own that ends with the question, unless it was asked a minute ago. Look waits for the answer as long as ctx lives; the question goes on for the next
+// one who looks.
+func (m *Manager) Look(ctx context.Context, tenant domain.TenantID, name string, prepare Prepare) (ServerStatus, bool) {
 	server, known := m.config.Catalog.Of(tenant)[name]
 	if !known {
 		return ServerStatus{}, false
@@ -26,8 +27,6 @@ func (m *Manager) Look(ctx context.Context, tenant domain.TenantID, name string,
 			m.probe(at, prepare)
 			return nil, nil
 		})
-		ctx, cancel := context.WithTimeout(ctx, probePatience)
-		defer cancel()
 		select {
 		case <-asked:
 		case <-ctx.Done():
@@ -36,26 +35,42 @@ func (m *Manager) Look(ctx context.Context, tenant domain.TenantID, name string,
 	return m.status(tenant, name, server), true
 }
 
-// probe asks a server for its tools. What comes of it is what [Manager.Status] shows. It ends by the time-outs of the server.
-func (m *Manager) probe(at place, prepare func() (Use, func(), error)) {
-	fail := func(err error) {
+// probe asks a server for its tools and prompts. What comes of it is what [Manager.Status] shows. It ends by the time-outs of the server.
+func (m *Manager) probe(at place, prepare Prepare) {
+	defer m.learn(at, func(k *knowledge) { k.probed = time.Now() })
+	session, leave, err := m.alone(at, prepare)
+	if err != nil {
 		m.learn(at, func(k *knowledge) {
 			k.tried, k.failure, k.failed = true, domain.FailureOf(err).Message, time.Now()
 		})
+		return
 	}
-	defer m.learn(at, func(k *knowledge) { k.probed = time.Now() })
+	defer leave()
+	if _, _, err := session.links[0].asked(session.life); err != nil {
+		return // the link has noted it
+	}
+	ctx, cancel := context.WithTimeoutCause(session.life, startTimeout(session.links[0].server), wire.ErrTimeout)
+	defer cancel()
+	prompts, err := session.Prompts(ctx, at.server)
+	m.learn(at, func(k *knowledge) {
+		k.prompts, k.promptsFailure = prompts, ""
+		if err != nil {
+			k.prompts, k.promptsFailure = nil, domain.FailureOf(session.notRendered(at.server, err)).Message
+		}
+	})
+}
+
+// alone opens a session with one server, which no execution has. leave ends it.
+func (m *Manager) alone(at place, prepare Prepare) (session *Session, leave func(), err error) {
 	use, cleanup, err := prepare()
 	if err != nil {
-		fail(err)
-		return
+		return nil, nil, err
 	}
-	defer cleanup()
 	use.Tenant = at.tenant
-	session, err := m.Open(use, []string{at.server}, nil)
+	session, err = m.Open(use, []string{at.server}, nil)
 	if err != nil {
-		fail(err)
-		return
+		cleanup()
+		return nil, nil, err
 	}
-	defer session.Close()
-	_, _, _ = session.links[0].asked(session.life) // the link notes its success or its failure
+	return session, func() { session.Close(); cleanup() }, nil
 }

@@ -1,6 +1,8 @@
 package mcp
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -61,24 +63,35 @@ func TestLookingAtAServer(t *testing.T) {
 	})
 }
 
-// A server that does not answer holds nobody up for longer than ten seconds, and its failure is shown afterwards.
+// A server that does not answer, or never ends its list, is not available. It holds nobody up for longer than they want to wait, and its failure is shown
+// afterwards.
 func TestLookingAtAServerThatDoesNotAnswer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var left atomic.Int32
-		m := NewManager(ManagerConfig{
-			Catalog:  catalogOf(t, map[string]Server{"s": {Command: "server", StartTimeout: time.Minute}}, nil),
-			Programs: &programs{run: func(streams io.ReadWriteCloser) { _, _ = io.Copy(io.Discard, streams) }},
+	silent := func(streams io.ReadWriteCloser) { _, _ = io.Copy(io.Discard, streams) }
+	endless := &script{answers: map[string]func(json.RawMessage) string{"tools/list": says(silence)}}
+	for name, run := range map[string]func(io.ReadWriteCloser){"no answer": silent, "no list": endless.run} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var left atomic.Int32
+				m := NewManager(ManagerConfig{
+					Catalog:  catalogOf(t, map[string]Server{"s": {Command: "server", StartTimeout: time.Minute}}, nil),
+					Programs: &programs{run: run},
+				})
+				begun := time.Now()
+				waiting, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if status, _ := m.Look(waiting, "t", "s", emptyFolder(t, &left)); status.Status != ServerUnused || time.Since(begun) != time.Second {
+					t.Errorf("after %s: %+v", time.Since(begun), status)
+				}
+				if status, _ := m.Look(t.Context(), "t", "s", emptyFolder(t, &left)); status.Status != ServerFailed || status.LastError == "" {
+					t.Errorf("%+v", status)
+				}
+				synctest.Wait()
+				if left.Load() != 0 {
+					t.Errorf("%d folders", left.Load())
+				}
+			})
 		})
-		begun := time.Now()
-		if status, _ := m.Look(t.Context(), "t", "s", emptyFolder(t, &left)); status.Status != ServerUnused || time.Since(begun) != probePatience {
-			t.Errorf("after %s: %+v", time.Since(begun), status)
-		}
-		time.Sleep(2 * time.Minute)
-		synctest.Wait()
-		if status, _ := m.Look(t.Context(), "t", "s", nil); status.Status != ServerFailed || status.LastError == "" || left.Load() != 0 {
-			t.Errorf("%+v, %d folders", status, left.Load())
-		}
-	})
+	}
 }
 
 func TestLookingWithoutAPlaceToStartIn(t *testing.T) {

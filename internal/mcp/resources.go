@@ -28,24 +28,12 @@ type Resource struct {
 	Size        int64 // 0: the server does not say
 }
 
-// Prompt is a text with holes that a server offers as a template for a request.
-type Prompt struct {
-	Name        string
-	Title       string
-	Description string
-	Arguments   []PromptArgument
-}
-
-// PromptArgument is a hole of a [Prompt].
-type PromptArgument struct {
-	Name        string
-	Description string
-	Required    bool
-}
-
 // Resources lists what the server offers to read.
 func (s *Session) Resources(ctx context.Context, server string) ([]Resource, error) {
 	var all []Resource
+	if declares, err := s.declares(ctx, server, func(c *sdk.ServerCapabilities) bool { return c.Resources != nil }); !declares {
+		return nil, err
+	}
 	err := s.listed(ctx, server, "resources/list", func(ctx context.Context, c *connection, cursor string) error {
 		_, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 		return err
@@ -87,57 +75,19 @@ func (s *Session) Read(ctx context.Context, server, uri string) (Result, error) 
 	return Result{Text: strings.Join(reading.text, "\n"), Files: reading.files}, nil
 }
 
-// Prompts lists the templates of the server.
-func (s *Session) Prompts(ctx context.Context, server string) ([]Prompt, error) {
-	var all []Prompt
-	err := s.listed(ctx, server, "prompts/list", func(ctx context.Context, c *connection, cursor string) error {
-		_, err := c.session.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
-		return err
-	}, "prompts", func(raw json.RawMessage) {
-		var sent Prompt
-		if json.Unmarshal(raw, &sent) != nil || sent.Name == "" || len(sent.Name) > maxNameBytes {
-			return
-		}
-		sent.Title, sent.Description = wire.Line(sent.Title, maxNameBytes), wire.Line(sent.Description, wire.MaxMessageBytes)
-		for i, argument := range sent.Arguments {
-			sent.Arguments[i].Description = wire.Line(argument.Description, wire.MaxMessageBytes)
-		}
-		all = append(all, sent)
-	})
-	return all, err
-}
-
-// Prompt fills in a template of the server, and returns it as one text.
-func (s *Session) Prompt(ctx context.Context, server, name string, arguments map[string]string) (string, error) {
-	raw, err := s.ask(ctx, server, "prompts/get", func(ctx context.Context, c *connection) error {
-		_, err := c.session.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: arguments})
-		return err
-	})
+// declares reports whether the server says that it has something. One that does not say so is not asked: many answer that with an error.
+// https://modelcontextprotocol.io/specification/2026-07-28/basic/lifecycle#capabilities
+func (s *Session) declares(ctx context.Context, server string, has func(*sdk.ServerCapabilities) bool) (bool, error) {
+	l, err := s.link(server)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	var sent struct {
-		Type     string `json:"resultType"`
-		Messages []struct {
-			Role    string          `json:"role"`
-			Content json.RawMessage `json:"content"`
-		} `json:"messages"`
+	c, err := l.connected(ctx)
+	if err != nil {
+		return false, err
 	}
-	if json.Unmarshal(raw, &sent) != nil || sent.Type != "" && sent.Type != resultComplete {
-		return "", domain.Errorf(domain.CodeToolFailed, "The answer of the MCP server %q is not a prompt.", server)
-	}
-	reading := &reading{}
-	for _, message := range sent.Messages {
-		var part wireContent
-		if json.Unmarshal(message.Content, &part) != nil {
-			return "", domain.Errorf(domain.CodeToolFailed, "A message of the prompt of the MCP server %q cannot be read.", server)
-		}
-		if len(sent.Messages) > 1 {
-			reading.say(wire.Line(message.Role, maxNameBytes) + ":")
-		}
-		reading.part(part)
-	}
-	return strings.Join(reading.text, "\n"), nil
+	capabilities := c.session.InitializeResult().Capabilities
+	return capabilities != nil && has(capabilities), nil
 }
 
 // listed reads a list of the server, page by page.

@@ -102,28 +102,6 @@ func TestResources(t *testing.T) {
 	}
 }
 
-func TestPrompts(t *testing.T) {
-	s := &script{answers: map[string]func(json.RawMessage) string{
-		"prompts/list": says(`{"prompts":[{"name":"p","title":"T","description":"D","arguments":[{"name":"a","description":"A","required":true}]},{"title":"no name"}]}`),
-		"prompts/get": func(params json.RawMessage) string {
-			var get struct {
-				Name      string
-				Arguments map[string]string
-			}
-			_ = json.Unmarshal(params, &get)
-			return fmt.Sprintf(`{"messages":[{"role":"user","content":{"type":"text","text":%q}},{"role":"assistant","content":{"type":"text","text":"ok"}}]}`, get.Name+" "+get.Arguments["a"])
-		},
-	}}
-	session, _ := played(t, stdioServer, s)
-	all, err := session.Prompts(t.Context(), "s")
-	if diff := cmp.Diff([]Prompt{{Name: "p", Title: "T", Description: "D", Arguments: []PromptArgument{{Name: "a", Description: "A", Required: true}}}}, all); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-	if text, err := session.Prompt(t.Context(), "s", "p", map[string]string{"a": "x"}); err != nil || text != "user:\np x\nassistant:\nok" {
-		t.Errorf("%q, %v", text, err)
-	}
-}
-
 // TestListsOfResourcesAndPromptsAreBounded looks at what a server may send in place of them.
 func TestListsOfResourcesAndPromptsAreBounded(t *testing.T) {
 	n := 0

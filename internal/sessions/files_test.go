@@ -86,7 +86,8 @@ func TestFilesReachTheAgent(t *testing.T) {
 					if err != nil {
 						return "", err
 					}
-					if err := t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded, Output: "drawn", Files: []domain.PromptPart{part}}); err != nil {
+					audio := domain.PromptPart{Type: domain.PartFile, FileID: drawn.ID, Name: "a.wav", MediaType: domain.MediaWAV} // models are not sent it
+					if err := t.Host.Emit(ctx, domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded, Output: "drawn", Files: []domain.PromptPart{part, audio}}); err != nil {
 						return "", err
 					}
 				}
@@ -134,7 +135,7 @@ func TestFilesReachTheAgent(t *testing.T) {
 	})
 }
 
-// TestFilesOfOthers: an agent reads the files of its own execution, and stores nothing but pictures.
+// TestFilesOfOthers: an agent reads the files of its own execution, and stores nothing but pictures and audio.
 func TestFilesOfOthers(t *testing.T) {
 	var failures []domain.Code
 	var others domain.PromptPart
@@ -147,6 +148,10 @@ func TestFilesOfOthers(t *testing.T) {
 		failures = append(failures, domain.CodeOf(err))
 		_, err = t.Host.SaveFile(ctx, "a.png", append([]byte(png), make([]byte, domain.MaxFileSize)...))
 		failures = append(failures, domain.CodeOf(err))
+		audio, err := t.Host.SaveFile(ctx, "a.png", []byte("RIFF0000WAVE"))
+		if _, content, _ := t.Host.ReadFile(ctx, audio.ID); err != nil || audio.MediaType != domain.MediaWAV || string(content) != "RIFF0000WAVE" {
+			failures = append(failures, domain.CodeInternal)
+		}
 		return domain.StopEndTurn, nil
 	})
 	others = w.stored("a.png", png)

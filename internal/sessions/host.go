@@ -321,14 +321,12 @@ func (h *host) ReadFile(ctx context.Context, id domain.FileID) (domain.File, []b
 }
 
 func (h *host) SaveFile(ctx context.Context, name string, content []byte) (domain.File, error) {
-	mediaType, err := domain.MediaTypeOf(name, content)
+	mediaType, err := domain.ResultMediaTypeOf(content)
 	switch {
 	case err != nil:
 		return domain.File{}, err
-	case !domain.IsPicture(mediaType):
-		return domain.File{}, domain.Errorf(domain.CodeUnsupportedMedia, "A tool result can hold pictures; this is %s.", mediaType)
 	case len(content) > domain.MaxFileSize:
-		return domain.File{}, domain.Errorf(domain.CodePayloadTooLarge, "A picture has at most %d bytes; this one has %d.", domain.MaxFileSize, len(content))
+		return domain.File{}, domain.Errorf(domain.CodePayloadTooLarge, "A file has at most %d bytes; this one has %d.", domain.MaxFileSize, len(content))
 	}
 	return h.store.SaveFile(ctx, h.execution.Tenant, store.NewFile{
 		ID: domain.NewFileID(approvals.NewID()), Name: domain.FileName(h.masker.MaskString(name)), MediaType: mediaType, Content: content,

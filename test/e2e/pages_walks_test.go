@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
@@ -67,13 +70,27 @@ func scriptedAgents(w *walker) {
 	w.configure(object{"agents": agents})
 }
 
-// namesServers has the MCP servers that the page names. None of them is there: an execution goes on without.
+// namesServers has the MCP servers that the page names. Of those only runbooks is there: an execution goes on without the others.
 func namesServers(w *walker) {
 	servers := object{}
 	for _, name := range []string{"github", "files"} {
 		servers[name] = object{"command": "/no/such/program"}
 	}
+	servers["runbooks"] = object{"url": reviewsRunbooks(w)}
 	w.configure(object{"models": object{"demo": object{"provider": "demo"}}, "mcpServers": servers})
+}
+
+// reviewsRunbooks is the address of an MCP server with a prompt.
+func reviewsRunbooks(w *walker) string {
+	server := mcp.NewServer(&mcp.Implementation{Name: "runbooks", Version: "1"}, nil)
+	server.AddPrompt(&mcp.Prompt{Name: "review", Arguments: []*mcp.PromptArgument{{Name: "path", Required: true}}},
+		func(_ context.Context, r *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+			text := &mcp.TextContent{Text: "Review the runbook " + r.Params.Arguments["path"] + "."}
+			return &mcp.GetPromptResult{Description: "Reviews a runbook.", Messages: []*mcp.PromptMessage{{Role: "user", Content: text}}}, nil
+		})
+	listening := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil))
+	w.t.Cleanup(listening.Close)
+	return listening.URL
 }
 
 // asks has an execution wait for a person.

@@ -17,10 +17,12 @@ import type {
   Generation,
   GenerationHistory,
   ItemList,
+  McpServer,
   Page,
   Prompt,
   PromptExecution,
   RenderTemplate,
+  RenderedMcpPrompt,
   RenderedTemplate,
   ResumeExecution,
   Schemas,
@@ -137,6 +139,16 @@ export class Signoff {
   /** An agent with its options. With a key with `executions:write` the server may start the agent for a moment to list them. */
   agent(name: string, options: CallOptions = {}): Promise<Agent> {
     return this.#get(`/agents/${part(name)}`, {}, options);
+  }
+
+  /** An MCP server with its tools and prompts. With a key that may use it, the server is asked for them. */
+  mcpServer(name: string, options: CallOptions = {}): Promise<McpServer> {
+    return this.#get(`/mcp-servers/${part(name)}`, {}, options);
+  }
+
+  /** Fills in a prompt of an MCP server; creates nothing. Show its `messages`, let a person edit them, and send them with `createExecution`. */
+  renderMcpPrompt(server: string, prompt: string, args: Record<string, string> = {}, options: CallOptions = {}): Promise<RenderedMcpPrompt> {
+    return this.#post(`/mcp-servers/${part(server)}/prompts/${part(prompt)}`, { arguments: args }, options);
   }
 
   /** Renders a template; creates nothing. */

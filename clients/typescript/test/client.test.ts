@@ -174,3 +174,20 @@ test("an environment is chosen by its name, and narrowed", async () => {
   assert.deepEqual([unknown.status, unknown.errors[0]?.pointer], [422, "/environment"]);
   assert.match(unknown.errors[0]!.message, /machine, workspace/);
 });
+
+test("a prompt of an MCP server becomes the messages of a request", async () => {
+  for (const call of [client.mcpServer("none"), client.renderMcpPrompt("none", "review")]) assert.equal((await refused(call)).status, 404);
+  const messages = [{ role: "user" as const, content: "Review a/b." }];
+  const asked: [string, unknown][] = [];
+  const behind = new Signoff({
+    baseUrl: "http://server.test",
+    fetch: async (input, init) => {
+      asked.push([String(input), JSON.parse(String(init?.body))]);
+      return Response.json({ description: "", messages });
+    },
+  });
+  const rendered = await behind.renderMcpPrompt("run books", "review/2", { path: "a/b" });
+  assert.deepEqual(asked, [["http://server.test/mcp-servers/run%20books/prompts/review%2F2", { arguments: { path: "a/b" } }]]);
+  const { id } = await client.createExecution({ source, messages: rendered.messages });
+  await client.cancelExecution(id);
+});

@@ -1,4 +1,4 @@
-// The MCP servers of the operator: whether they can be used, what they are, and which tools they offer. A server is asked only when somebody wants to know,
+// The MCP servers of the operator: whether they can be used, what they are, and which tools and prompts they offer. A server is asked only when somebody wants to know,
 // because the question starts a program or signs in to an address.
 
 import { Problem, get } from "./api.js";
@@ -6,6 +6,7 @@ import { fill, h } from "./dom.js";
 import { amount, plural } from "./format.js";
 import { showJSON } from "./json.js";
 import { busy, isBusy } from "./loading.js";
+import { promptsView } from "./mcpprompts.js";
 import { revealText, revealed } from "./reveal.js";
 
 /** The colours of the badges are those of the outcomes of calls. */
@@ -35,6 +36,7 @@ function draw(card, server, signal) {
       server.lastError === null ? null : h("p", { class: "reason" }, revealed(server.lastError))),
     h("dl", { class: "facts" }, factsOf(server).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     server.tools.length === 0 ? null : tools(server.tools),
+    promptsView(server, signal),
     h("div", { class: "row" }, ask,
       h("a", { class: "button", href: `#/new?${new URLSearchParams({ mcpServer: server.name })}` }, "New execution with this",
         h("span", { class: "off-screen" }, ` server: ${revealText(server.name)}`))),

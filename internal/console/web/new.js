@@ -1,5 +1,5 @@
 // The page on which an execution is started. Only what a person sets is sent; beside the form stands the same request for a terminal. An
-// earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME, #/new?agent=NAME and #/new?mcpServer=NAME.
+// earlier execution fills it by #/new?from=ID, the registry by #/new?model=NAME, #/new?agent=NAME and #/new?mcpServer=NAME, and by a prompt that it hands over.
 
 import { Attachments } from "./attachments.js";
 import { Problem, executionPath, get, post } from "./api.js";
@@ -14,6 +14,7 @@ import { plural, shortId } from "./format.js";
 import { busy, isBusy } from "./loading.js";
 import { pieces, revealText, revealed } from "./reveal.js";
 import { Source } from "./source.js";
+import { taken } from "./template.js";
 import { ToolChoice } from "./toolchoice.js";
 
 /** Draws the form, filled with what the address names, or with the draft of this tab. */
@@ -124,8 +125,12 @@ class NewExecution {
     if (query.has("model")) Object.assign(values, { type: "internal", model: query.get("model") });
     if (query.has("agent")) Object.assign(values, query.get("agent") === "internal" ? { type: "internal" } : { type: "acp", command: query.get("agent") });
     if (query.has("mcpServer")) values.mcpServers = query.get("mcpServer");
-    fill(this.notices, this.problems(), kept === undefined ? this.origin() : this.restored());
+    const handed = taken();
+    Object.assign(values, handed?.values);
+    fill(this.notices, this.problems(), kept === undefined ? this.origin() : this.restored(),
+      handed === undefined ? null : h("p", { class: "notice" }, "Filled in from ", revealed(handed.from), ". Read it before you start: the server wrote it."));
     this.show(values);
+    if (handed !== undefined) this.changed();
   }
 
   beginning() {

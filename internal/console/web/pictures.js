@@ -1,5 +1,5 @@
 // The pictures and files of a conversation. Their bytes need the token, so they are asked for here and shown from memory; only pictures are
-// shown, whatever a file says of itself, and all else is saved.
+// shown and only audio is played, whatever a file says of itself, and all else is saved.
 
 import { bytesOf, executionPath } from "./api.js";
 import { fill, h, say } from "./dom.js";
@@ -7,6 +7,7 @@ import { size } from "./format.js";
 import { reveal, revealText } from "./reveal.js";
 
 const pictures = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+const audio = ["audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/mp4"];
 
 /** What stands below a text for its files: {element, show(parts), leave()}. The pictures are let go by leave. */
 export class FilesView {
@@ -64,7 +65,29 @@ export class FilesView {
     const name = part.name || "file";
     const error = h("span", { class: "error", role: "alert" });
     const button = h("button", { type: "button", class: "small", on: { click: () => void this.#save(part, name, error) } }, "Save ", reveal(name));
-    return h("p", { class: "row" }, button, h("span", { class: "small muted" }, `${part.mediaType} · ${size(part.size)}`), error);
+    const play = audio.includes(part.mediaType) ? this.#player(part, name, error) : null;
+    return h("p", { class: "row" }, play, button, h("span", { class: "small muted" }, `${part.mediaType} · ${size(part.size)}`), error);
+  }
+
+  /** What plays audio. Nothing is loaded before somebody wants to hear it: a file may have 20 MB. */
+  #player(part, name, error) {
+    const place = h("span", {});
+    const button = h("button", { type: "button", class: "small", on: { click: () => void this.#play(part, name, place, error) } }, "Play ", reveal(name));
+    place.append(button);
+    return place;
+  }
+
+  async #play(part, name, place, error) {
+    say(error, "");
+    try {
+      const address = this.#address(await bytesOf(this.#path + part.fileId, { signal: this.#leaving.signal }));
+      const player = h("audio", { src: address, controls: true, "aria-label": revealText(name) });
+      player.addEventListener("error", () => say(error, "It cannot be played."));
+      fill(place, player);
+      player.focus();
+    } catch (problem) {
+      if (!this.#leaving.signal.aborted) fill(error, reveal(problem.message));
+    }
   }
 
   async #save(part, name, error) {

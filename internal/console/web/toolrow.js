@@ -8,6 +8,7 @@ import { showJSON } from "./json.js";
 import { lookup } from "./lookup.js";
 import { FilesView } from "./pictures.js";
 import { Printed } from "./printed.js";
+import { progressLine } from "./progress.js";
 import { reveal } from "./reveal.js";
 import { article, once, remembered, time } from "./rowparts.js";
 import { revealedCall } from "./suspect.js";
@@ -17,13 +18,13 @@ export function toolView(row, scene) {
   const parts = {
     badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p",
       { class: "small muted facts-line" }),
-    timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
+    progress: h("p", { class: "small muted call-progress" }), timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
       { class: "notice warn small" }),
   };
   const args = argumentsDetails(row, scene.opened);
   const element = article("tool",
     h("div", { class: "row spread" }, h("span", { class: "row" }, parts.badge, parts.about), h("span", { class: "row" }, parts.timer, time(row))),
-    parts.summary, args.element, parts.asks, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
+    parts.summary, args.element, parts.asks, parts.progress, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
   const update = (next) => {
     args.update(next);
     updateTool(parts, next, scene);
@@ -41,6 +42,9 @@ function updateTool(parts, { tool }, scene) {
   parts.summary.hidden = !tool.summary || tool.summary === tool.tool;
   updateTimer(parts.timer, tool);
   updateAsks(parts.asks, tool, scene);
+  const progress = progressLine(tool.progress);
+  once(parts.progress, progress, () => reveal(progress));
+  parts.progress.hidden = progress === "";
   parts.printed.show(tool.error && tool.output === tool.error.message ? "" : tool.output);
   parts.files.show(tool.files);
   say(parts.note, noteOf(tool));

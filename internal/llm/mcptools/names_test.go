@@ -129,19 +129,20 @@ func TestToolsThatARequestEnables(t *testing.T) {
 	long := strings.Repeat("s", 60)
 	list := []mcp.Tool{
 		mcptoolstest.Tool("a", "read", "", anyObject), mcptoolstest.Tool("a", "write", "", anyObject), mcptoolstest.Tool("b", "read", "", anyObject),
-		mcptoolstest.Tool(long, "read", "", anyObject),
+		mcptoolstest.Tool(long, "read", "", anyObject), mcptoolstest.Tool("a__hub", "read", "", anyObject), mcptoolstest.Tool("ab", "read", "", anyObject),
 	}
+	servers := []string{"a", "b", long, "a__hub", "ab"}
 	for enabled, want := range map[string]string{
-		"bash": "", "mcp__*": "a.read a.write b.read s.read", "mcp__a__*": "a.read a.write", "mcp__a__read": "a.read",
-		"mcp__" + long + "__*": "s.read", mcptools.NameOf(long, "read"): "s.read", "mcp__a__re*": "a.read", "*": "", "mcp_*": "",
+		"bash": "", "mcp__*": "a.read a.write a__hub.read ab.read b.read s.read", "mcp__a__*": "a.read a.write", "mcp__a__read": "a.read",
+		"mcp__" + long + "__*": "s.read", mcptools.NameOf(long, "read"): "s.read", "mcp__a__re*": "a.read", "mcp__a__hub__*": "a__hub.read", "mcp__ab__*": "ab.read", "*": "", "mcp_*": "",
 	} {
 		var got []string
-		for _, tool := range setOf(nil, mcptools.Config{Enabled: []string{"think", enabled}}, list...).Tools() {
+		for _, tool := range setOf(nil, mcptools.Config{Servers: servers, Enabled: []string{"think", enabled}}, list...).Tools() {
 			intent, err := tool.Check([]byte(`{}`), "")
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, intent.MCP.Server[:1]+"."+intent.MCP.Tool)
+			got = append(got, strings.Replace(intent.MCP.Server, long, "s", 1)+"."+intent.MCP.Tool)
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s enables %v, want %s", enabled, got, want)

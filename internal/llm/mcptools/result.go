@@ -92,30 +92,43 @@ func begins(text string, document json.RawMessage) bool {
 	return bytes.Equal(of.Bytes(), with.Bytes())
 }
 
-// kept stores the pictures of a result. What cannot be stored is noted.
+// kept stores the pictures and the audio of a result. What cannot be stored is noted.
 func kept(ctx context.Context, host domain.Host, blobs []mcp.Blob) (files []domain.PromptPart, notes []string) {
 	for i, blob := range blobs {
 		if i == maxFiles {
 			notes = append(notes, fmt.Sprintf("[%d more files of the result are left out.]", len(blobs)-maxFiles))
 			break
 		}
-		part, err := picture(ctx, host, blob)
-		if err != nil {
+		part, err := stored(ctx, host, blob)
+		switch {
+		case err != nil:
 			notes = append(notes, fmt.Sprintf("[A file of the result is left out: %s, %d bytes. %s]", tools.Quote(blob.MediaType), len(blob.Content), domain.FailureOf(err).Message))
 			continue
+		case part.Type == domain.PartImage:
+			notes = append(notes, fmt.Sprintf("[A picture: %s, %d bytes.]", part.MediaType, part.Size))
+		default:
+			notes = append(notes, fmt.Sprintf("[Audio, which people can play and you are not sent: %s, %s, %d bytes.]", tools.Quote(part.Name), part.MediaType, part.Size))
 		}
 		files = append(files, part)
-		notes = append(notes, fmt.Sprintf("[A picture: %s, %d bytes.]", part.MediaType, part.Size))
 	}
 	return files, notes
 }
 
-func picture(ctx context.Context, host domain.Host, blob mcp.Blob) (domain.PromptPart, error) {
-	stored, err := host.SaveFile(ctx, blob.Name, blob.Content)
+// stored is a picture or audio as a file of the execution.
+func stored(ctx context.Context, host domain.Host, blob mcp.Blob) (domain.PromptPart, error) {
+	mediaType, err := domain.ResultMediaTypeOf(blob.Content)
 	if err != nil {
 		return domain.PromptPart{}, err
 	}
-	return domain.PromptPart{Type: domain.PartImage}.Stored("", stored)
+	part := domain.PromptPart{Type: domain.PartImage}
+	if domain.IsAudio(mediaType) {
+		part.Type, blob.Name = domain.PartFile, domain.AudioName(blob.Name, mediaType)
+	}
+	file, err := host.SaveFile(ctx, blob.Name, blob.Content)
+	if err != nil {
+		return domain.PromptPart{}, err
+	}
+	return part.Stored("", file)
 }
 
 // joined puts the texts that are not empty one below the other.

@@ -65,10 +65,11 @@ func (c Config) enables(name string, tool domain.MCPTool) bool {
 	}
 	return slices.ContainsFunc(c.Enabled, func(entry string) bool {
 		beginning, open := strings.CutSuffix(entry, "*")
-		if !open || !strings.HasPrefix(entry, Prefix) {
-			return entry == name
+		if !open || beginning == Prefix {
+			return entry == name || beginning == Prefix
 		}
-		return strings.HasPrefix(name, beginning) || strings.HasPrefix(Prefix+tool.Server+between+tool.Tool, beginning)
+		server, is := ServerOf(beginning, c.Servers) // exactly: mcp__git__* is about the server git, and not about git__hub
+		return is && server == tool.Server && (strings.HasPrefix(name, beginning) || strings.HasPrefix(Prefix+tool.Server+between+tool.Tool, beginning))
 	})
 }
 

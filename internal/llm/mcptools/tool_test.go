@@ -130,7 +130,7 @@ func TestResults(t *testing.T) {
 		"a failure":               {mcp.Result{Text: "no such file", Failed: true}, "no such file", domain.CodeToolFailed},
 		"a secret":                {mcp.Result{Text: "the s3cret"}, "the [masked]", ""},
 		"no text":                 {mcp.Result{Text: "a\xffb"}, "a\uFFFDb", ""},
-		"audio":                   {mcp.Result{Files: []mcp.Blob{{Name: "a.wav", MediaType: "audio/wav", Content: []byte("RIFF0000WAVE")}}}, "[A file of the result is left out: `audio/wav`, 12 bytes. ", ""},
+		"a film":                  {mcp.Result{Files: []mcp.Blob{{Name: "a", MediaType: "audio/avi", Content: []byte("RIFF0000AVI ")}}}, "[A file of the result is left out: `audio/avi`, 12 bytes. ", ""},
 		"a lie about its content": {mcp.Result{Files: []mcp.Blob{{Name: "a.png", MediaType: "image/png", Content: []byte("#!/bin/sh")}}}, "[A file of the result is left out: `image/png`, 9 bytes. ", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +160,17 @@ func TestPicturesBecomeFiles(t *testing.T) {
 		t.Errorf("%d files are kept: %+v", len(got.Files), got.Files[:1])
 	}
 	if !strings.Contains(got.Output, "look\n\n[A picture: image/png") || !strings.HasSuffix(got.Output, "[5 more files of the result are left out.]") {
+		t.Errorf("the model reads %s", got.Output)
+	}
+}
+
+// Audio is kept for people, by what its bytes are. The model reads of it.
+func TestAudioBecomesAFile(t *testing.T) {
+	got, host := run(t, answers(mcp.Result{Text: "listen", Files: []mcp.Blob{{Name: "audio-1", MediaType: "audio/mpeg", Content: []byte("RIFF0000WAVE")}}}), mcptools.Config{})
+	if len(got.Files) != 1 || got.Files[0].Type != domain.PartFile || got.Files[0].MediaType != "audio/wav" || got.Files[0].Name != "audio-1.wav" || len(host.Stored) != 1 {
+		t.Errorf("%+v is kept", got.Files)
+	}
+	if !strings.HasSuffix(got.Output, "listen\n\n[Audio, which people can play and you are not sent: `audio-1.wav`, audio/wav, 12 bytes.]") {
 		t.Errorf("the model reads %s", got.Output)
 	}
 }

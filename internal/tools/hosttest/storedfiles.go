@@ -28,12 +28,9 @@ func (h *Host) ReadFile(_ context.Context, id domain.FileID) (domain.File, []byt
 
 // SaveFile implements [domain.Host].
 func (h *Host) SaveFile(_ context.Context, name string, content []byte) (domain.File, error) {
-	mediaType, err := domain.MediaTypeOf(name, content)
-	switch {
-	case err != nil:
+	mediaType, err := domain.ResultMediaTypeOf(content)
+	if err != nil {
 		return domain.File{}, err
-	case !domain.IsPicture(mediaType):
-		return domain.File{}, domain.Errorf(domain.CodeUnsupportedMedia, "A tool result can hold pictures; this is %s.", mediaType)
 	}
 	return h.Store(name, mediaType, content), nil
 }
