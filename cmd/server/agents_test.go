@@ -310,7 +310,7 @@ func TestDoctorDoesNotMindWhatNobodyConfigured(t *testing.T) {
 	var out bytes.Buffer
 	d := &diagnosis{out: &out}
 	d.agents(t.Context(), Config{Addr: "127.0.0.1:0", DataDir: t.TempDir()}, demoModels(), &mcp.Catalog{}, nil, nil)
-	if d.broken || strings.Count(out.String(), "-     agent ") != 6 {
+	if d.broken || strings.Count(out.String(), "-     agent ") != 7 {
 		t.Error(out.String())
 	}
 }
