@@ -1,15 +1,19 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"signoff/internal/acp/acptest"
 	"signoff/internal/domain"
+	"signoff/test/harness"
 )
 
 // seedExample is an example that a seed prints, in the spelling of the contract, and what must become of it.
@@ -147,20 +151,25 @@ var seedExamples = map[string]seedExample{
 	},
 	"000: open questions: servers, standard error, folder": {
 		sent: func(s *story) object {
-			return object{"source": object{"type": "acp", "command": "claude"}, "debug": true, "prompt": acptest.Prompt("whoami", "stderr a line for whoever looks")}
+			return object{"source": object{"type": "acp", "command": "claude"}, "debug": true, "keepOpen": true, "prompt": acptest.Prompt("whoami", "stderr a line for whoever looks")}
 		},
 		then: func(s *story, id string) {
-			s.over(id, domain.StatusCompleted)
+			s.rests(id, 1)
+			var said strings.Builder
+			s.eventually("the line of standard error", func() bool { // a stream of its own, which nothing orders with the answer
+				said.Reset()
+				for _, line := range of[domain.AgentStderr](s.t, s.log(id)) {
+					said.WriteString(line.Text)
+				}
+				return strings.Contains(said.String(), "a line for whoever looks")
+			})
+			want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil, waits)
 			me := whoamis(s.t, s.log(id))
 			if len(me) != 1 || me[0].Cwd != s.stage.workspace || len(me[0].MCPServers) > 0 {
 				s.t.Errorf("%+v", me)
 			}
-			var said []string
-			for _, line := range of[domain.AgentStderr](s.t, s.log(id)) {
-				said = append(said, line.Text)
-			}
-			if !strings.Contains(strings.Join(said, ""), "a line for whoever looks") || strings.Contains(s.see(id).Output.Text, "whoever looks") {
-				s.t.Errorf("standard error: %q", said)
+			if answer := s.see(id).Output.Text; strings.Contains(answer, "whoever looks") {
+				s.t.Errorf("standard error is in the answer: %q", answer)
 			}
 		},
 	},
@@ -401,6 +410,177 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
+	"000: a block as an editor stores it": {
+		sent: func(*story) object {
+			stored := logsBlock()
+			stored["children"], stored["content"] = []object{}, []object{}
+			stored["props"].(object)["textAlignment"] = "left"
+			return object{"block": stored, "variables": object{"doc": object{"named": object{"fetch_logs": object{"output": object{"stdout": "#! say disk full"}}}}}}
+		},
+		then: func(s *story, id string) {
+			completesWith("disk full")(s, id)
+			if diff := cmp.Diff([]string{"/block/children", "/block/content", "/block/props/textAlignment"}, s.warnings(id)); diff != "" {
+				s.t.Error(diff)
+			}
+		},
+	},
+	"000: a block without words": {
+		steps: []script{finally("Hello.")},
+		sent: func(s *story) object {
+			return object{"block": agentBlock(object{"prompt": ""}), "messages": []object{{"role": "user", "content": s.prompt("Say hello.")}}}
+		},
+		then: completesWith("Hello."),
+	},
+	"000: what an output does not have": {
+		steps: []script{finally("one")},
+		sent: func(s *story) object {
+			first := s.createdAs(internally(s, "go"))
+			s.over(first, domain.StatusCompleted)
+			return internally(s, "<{{ doc.named.a.output.error }}{{ doc.named.a.output.nothing }}>", object{"outputsFrom": object{"a": first}})
+		},
+		then: func(s *story, id string) {
+			if shown := s.over(id, domain.StatusCompleted); shown.Prompt != s.prompt("<>") {
+				s.t.Errorf("the prompt is %s", shown.Prompt)
+			}
+		},
+	},
+	"000: the audit names the block": {
+		steps: []script{calls("bash", object{"command": "echo one"}), finally("done")},
+		sent: func(s *story) object {
+			return object{"block": agentBlock(object{"prompt": s.prompt("go")}), "runbookId": "names-it"}
+		},
+		then: func(s *story, id string) {
+			s.decide(s.pending(id))
+			s.over(id, domain.StatusCompleted)
+			if _, records := s.do("GET", "/audit?executionId="+id, nil); !strings.Contains(string(records), someBlock) || !strings.Contains(string(records), "names-it") {
+				s.t.Errorf("the audit does not name the block: %s", records)
+			}
+		},
+	},
+	"002: who pays": {
+		steps: []script{hands("df")},
+		sent: func(s *story) object {
+			return s.generation(object{"metadata": object{"chargeTarget": "team-a", "username": "ada"}})
+		},
+		then: func(s *story, id string) {
+			s.rests(id, 1)
+			s.accept(id, 1, "12")
+			s.over(id, domain.StatusCompleted)
+			log := s.log(id)
+			_, records := s.do("GET", "/audit?executionId="+id, nil)
+			for where, said := range map[string]string{"the end": string(log[len(log)-1].Data), "the audit": string(records)} {
+				if !strings.Contains(said, "team-a") || !strings.Contains(said, `"ada"`) {
+					s.t.Errorf("%s: %s", where, said)
+				}
+			}
+		},
+	},
+	"003: the full step": {
+		steps: []script{finally("The URL points to db.internal now.")},
+		sent: func(s *story) object {
+			return harness.With(fixConfig, object{
+				"source": object{"type": "internal"}, "workingDirectory": "", "runbookId": "fix-config-unsearched", "templateSyntax": "dollar", "variables": object{"DB_HOST": "db.internal"},
+				"messages": []object{{"role": "user", "content": s.prompt("Fix the URL to point to ${DB_HOST}, and validate.")}},
+			})
+		},
+		then: func(s *story, id string) {
+			completesWith("db.internal")(s, id)
+			if told := last(s.requests()[0]).Content; told != s.prompt("Fix the URL to point to db.internal, and validate.") {
+				s.t.Errorf("told: %s", told)
+			}
+			if slices.Contains(s.tools(), "web_search") || !slices.Contains(s.tools(), "patch") {
+				s.t.Errorf("offered: %q", s.tools())
+			}
+			if diff := cmp.Diff([]string{"/tools/enabled/4"}, s.warnings(id)); diff != "" {
+				s.t.Error(diff)
+			}
+		},
+	},
+	"003: variables by number": {
+		steps: []script{finally("done")},
+		sent: func(s *story) object {
+			return internally(s, "Analyze $1", object{"templateSyntax": "dollar", "variables": object{"1": "errors.log"}})
+		},
+		then: func(s *story, id string) {
+			if shown := s.over(id, domain.StatusCompleted); shown.Prompt != s.prompt("Analyze errors.log") {
+				s.t.Errorf("the prompt is %s", shown.Prompt)
+			}
+		},
+	},
+	"003: requests in the log": {
+		steps: []script{calls("think", object{"thought": "hm"}), finally("done")},
+		sent: func(s *story) object {
+			return internally(s, "go", object{"tools": object{"enabled": []string{"think"}}})
+		},
+		then: func(s *story, id string) {
+			s.over(id, domain.StatusCompleted)
+			var iterations []int
+			for _, event := range s.log(id) {
+				var told struct {
+					Model           string
+					Iteration       int
+					Messages, Tools int
+				}
+				if event.Type != "model.requested" {
+					continue
+				}
+				must(s.t, json.Unmarshal(event.Data, &told))
+				if told.Model != "test" || told.Tools != 1 || told.Messages == 0 {
+					s.t.Errorf("%s", event.Raw)
+				}
+				iterations = append(iterations, told.Iteration)
+			}
+			if !slices.Equal(iterations, []int{1, 2}) {
+				s.t.Errorf("iterations: %v", iterations)
+			}
+		},
+	},
+	"004: an agent without a prompt": {
+		sent: func(*story) object {
+			return object{"source": object{"type": "acp", "command": "codex"}, "keepOpen": true}
+		},
+		then: func(s *story, id string) {
+			s.rests(id, 0)
+			want[object](s.client, http.StatusAccepted, "POST", "/executions/"+id+"/prompts", object{"prompt": acptest.Prompt("say Hello.")})
+			s.rests(id, 1)
+			want[object](s.client, http.StatusOK, "POST", "/executions/"+id+"/close", nil, waits)
+			completesWith("Hello.")(s, id)
+			s.feedStream("", func(event fed) bool {
+				ours := strings.Contains(event.raw, id)
+				if ours && !strings.Contains(event.raw, `"name":"codex"`) {
+					s.t.Errorf("which agent? %s", event.raw)
+				}
+				return !ours
+			})
+		},
+	},
+	"004: limits in one form": {
+		sent: func(*story) object {
+			return object{"source": object{"type": "acp", "command": "codex"},
+				"prompt": acptest.Prompt(fmt.Sprintf(`notify codex/rateLimits {"rateLimits":{"primary":{"usedPercent":12,"windowDurationMins":300,"resetsAt":%d}}}`, nextHour.Unix()), "say Hello.")}
+		},
+		then: func(s *story, id string) {
+			completesWith("Hello.")(s, id)
+			found := slices.ContainsFunc(s.log(id), func(event wireEvent) bool {
+				return event.Type == "rateLimit.updated" && strings.Contains(string(event.Data), `{"usedPercent":12,"resetsAt":"`+nextHour.Format(time.RFC3339)+`","window":"5h"}`)
+			})
+			if !found {
+				s.t.Error("no limits in one form")
+			}
+		},
+	},
+}
+
+// nextHour is when a limit of the stories begins anew.
+var nextHour = time.Now().UTC().Truncate(time.Hour).Add(time.Hour)
+
+// warnings are the places of a request that were ignored.
+func (s *story) warnings(id string) (places []string) {
+	s.t.Helper()
+	for _, warning := range want[struct{ Warnings []struct{ Pointer string } }](s.client, http.StatusOK, "GET", "/executions/"+id, nil).Warnings {
+		places = append(places, warning.Pointer)
+	}
+	return places
 }
 
 // logsBlock is the document of the specification, with the arguments of its agent.
