@@ -257,6 +257,8 @@ func uncached(next sdk.MethodHandler) sdk.MethodHandler {
 			list.TTLMs = 0
 		case *sdk.ListResourcesResult:
 			list.TTLMs = 0
+		case *sdk.ListResourceTemplatesResult:
+			list.TTLMs = 0
 		case *sdk.ListPromptsResult:
 			list.TTLMs = 0
 		case *sdk.ReadResourceResult:

@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"signoff/internal/domain"
@@ -21,6 +23,7 @@ const (
 // Resource is something that a server offers to read.
 type Resource struct {
 	URI         string // as the server wrote it: it is read by it
+	Template    bool   // URI is a template: what stands in braces has to be filled in (RFC 6570)
 	Name        string
 	Title       string
 	Description string
@@ -28,27 +31,42 @@ type Resource struct {
 	Size        int64 // 0: the server does not say
 }
 
-// Resources lists what the server offers to read.
+// Resources lists what the server offers to read: its resources, and then its templates of resources.
 func (s *Session) Resources(ctx context.Context, server string) ([]Resource, error) {
 	var all []Resource
 	if declares, err := s.declares(ctx, server, func(c *sdk.ServerCapabilities) bool { return c.Resources != nil }); !declares {
 		return nil, err
 	}
+	take := func(raw json.RawMessage) {
+		var sent struct {
+			URI, URITemplate, Name, Title, Description, MIMEType string
+			Size                                                 float64
+		}
+		if json.Unmarshal(raw, &sent) != nil {
+			return
+		}
+		if uri := cmp.Or(sent.URI, sent.URITemplate); uri != "" && len(uri) <= maxURLBytes {
+			all = append(all, Resource{
+				uri, sent.URI == "", wire.Line(sent.Name, maxNameBytes), wire.Line(sent.Title, maxNameBytes), wire.Line(sent.Description, wire.MaxMessageBytes),
+				wire.Line(sent.MIMEType, maxNameBytes), int64(sent.Size),
+			})
+		}
+	}
 	err := s.listed(ctx, server, "resources/list", func(ctx context.Context, c *connection, cursor string) error {
 		_, err := c.session.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 		return err
-	}, "resources", func(raw json.RawMessage) {
-		var sent struct {
-			URI, Name, Title, Description, MIMEType string
-			Size                                    float64
-		}
-		if json.Unmarshal(raw, &sent) != nil || sent.URI == "" || len(sent.URI) > maxURLBytes {
-			return
-		}
-		all = append(all, Resource{
-			sent.URI, wire.Line(sent.Name, maxNameBytes), wire.Line(sent.Title, maxNameBytes), wire.Line(sent.Description, wire.MaxMessageBytes), wire.Line(sent.MIMEType, maxNameBytes), int64(sent.Size),
-		})
-	})
+	}, "resources", take)
+	if err != nil {
+		return nil, err
+	}
+	err = s.listed(ctx, server, "resources/templates/list", func(ctx context.Context, c *connection, cursor string) error {
+		_, err := c.session.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+		return err
+	}, "resourceTemplates", take)
+	var coded *jsonrpc.Error
+	if errors.As(err, &coded) && coded.Code == jsonrpc.CodeMethodNotFound { // many servers have resources and no templates
+		err = nil
+	}
 	return all, err
 }
 

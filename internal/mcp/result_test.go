@@ -83,7 +83,8 @@ func TestArgumentsGoAsTheyAre(t *testing.T) {
 func TestResources(t *testing.T) {
 	pages := first(`{"resources":[{"uri":"file:///a","name":"A\u202e","title":"T","description":"D","mimeType":"text/plain","size":7},{"name":"no uri"},7],"nextCursor":"n"}`, `{"resources":[{"uri":"file:///b","name":"B"}]}`)
 	s := &script{answers: map[string]func(json.RawMessage) string{
-		"resources/list": pages,
+		"resources/list":           pages,
+		"resources/templates/list": says(`{"resourceTemplates":[{"uriTemplate":"file:///{path}","name":"F"},{"name":"no uri"}]}`),
 		"resources/read": func(params json.RawMessage) string {
 			var read struct{ URI string }
 			_ = json.Unmarshal(params, &read)
@@ -92,7 +93,7 @@ func TestResources(t *testing.T) {
 	}}
 	session, _ := played(t, stdioServer, s)
 	all, err := session.Resources(t.Context(), "s")
-	want := []Resource{{URI: "file:///a", Name: "A⟨U+202E⟩", Title: "T", Description: "D", MediaType: "text/plain", Size: 7}, {URI: "file:///b", Name: "B"}}
+	want := []Resource{{URI: "file:///a", Name: "A⟨U+202E⟩", Title: "T", Description: "D", MediaType: "text/plain", Size: 7}, {URI: "file:///b", Name: "B"}, {URI: "file:///{path}", Template: true, Name: "F"}}
 	if diff := cmp.Diff(want, all); err != nil || diff != "" {
 		t.Error(err, diff)
 	}

@@ -97,7 +97,11 @@ func (r Resources) Run(ctx context.Context, host domain.Host, call domain.ToolCa
 func listing(resources []mcp.Resource, prompts []mcp.Prompt) string {
 	lines := []string{fmt.Sprintf("Resources: %d", len(resources))}
 	for _, resource := range resources[:min(len(resources), maxListed)] {
-		lines = append(lines, oneLine("- "+resource.URI+" "+resource.MediaType+" "+resource.Name+": "+resource.Description))
+		kind := ""
+		if resource.Template {
+			kind = " (a template: fill in the parts in braces)"
+		}
+		lines = append(lines, oneLine("- "+resource.URI+kind+" "+resource.MediaType+" "+resource.Name+": "+resource.Description))
 	}
 	lines = append(lines, "", fmt.Sprintf("Prompts: %d", len(prompts)))
 	for _, prompt := range prompts[:min(len(prompts), maxListed)] {
