@@ -286,6 +286,9 @@ type Approval struct {
 	// AskedBy The part of the policy that asks: `capability`, `bashPolicy`, `catastrophic`, `rule`, `pin`; `server` if it stopped while the call ran.
 	AskedBy *string `json:"askedBy"`
 
+	// BlockId The block that started the execution; null where none did.
+	BlockId *string `json:"blockId"`
+
 	// Decision Null while pending, and where no person decided.
 	Decision *Decision `json:"decision"`
 
@@ -336,6 +339,9 @@ type Approval struct {
 	// ResolvedAt Null while pending.
 	ResolvedAt *Time `json:"resolvedAt"`
 
+	// RunbookId The runbook of the execution; null where it has none.
+	RunbookId *string `json:"runbookId"`
+
 	// Status `pending` until the one decision. `expired`: nobody answered in time. `cancelled`: withdrawn, the execution
 	// ended first.
 	Status ApprovalStatus `json:"status"`
@@ -344,9 +350,14 @@ type Approval struct {
 	Summary string `json:"summary"`
 
 	// Tool Example: bash
-	Tool             string `json:"tool"`
-	ToolCallId       string `json:"toolCallId"`
-	WorkingDirectory string `json:"workingDirectory"`
+	Tool       string `json:"tool"`
+	ToolCallId string `json:"toolCallId"`
+
+	// ToolDescription The tool, in a sentence. Null for tools of external agents, which do not describe them.
+	//
+	// Example: Run a command in the shell of the workspace.
+	ToolDescription  *string `json:"toolDescription"`
+	WorkingDirectory string  `json:"workingDirectory"`
 }
 
 // ApprovalEnvironment An environment, as it was when the person was asked.

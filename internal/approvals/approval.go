@@ -18,7 +18,7 @@ func New(
 ) domain.Approval {
 	now = now.UTC().Truncate(time.Microsecond) // the precision of the store: row and event must show the same instant
 	approval := domain.Approval{
-		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID,
+		ID: domain.ApprovalID(NewID()), Tenant: execution.Tenant, Execution: execution.ID, RunbookPlace: execution.Request.RunbookPlace(),
 		Kind: question.Kind, Call: question.Call, Options: question.Options, Question: question.Form, WorkingDirectory: execution.Request.WorkingDirectory,
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 		AskedBy: string(judgement.By), Reason: judgement.Reason, MCP: judgement.MCP,
@@ -47,7 +47,7 @@ func New(
 // Requested is the event that shows approval.
 func Requested(approval domain.Approval) domain.ApprovalRequested {
 	return domain.ApprovalRequested{
-		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
+		RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
 		Isolation: approval.Isolation, Environment: approval.Environment, MCP: approval.MCP, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
@@ -58,7 +58,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 // resolution and the event in one change.
 func EndUndecided(approval domain.Approval, status domain.ApprovalStatus) (store.Resolution, domain.ApprovalResolved) {
 	return store.Resolution{Approval: approval.ID, Status: status},
-		domain.ApprovalResolved{ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
+		domain.ApprovalResolved{RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status}
 }
 
 // AnswerByRule decides a pending approval by a rule that covers it, in the name of the rule's author.
@@ -73,7 +73,7 @@ func AnswerByRule(approval domain.Approval, rule domain.PermissionRule) (store.R
 		decision.Reason = "A permission rule denied this call: " + Describe(rule.Matcher) + "."
 	}
 	return store.Resolution{Approval: approval.ID, Status: status, Decision: &decision}, domain.ApprovalResolved{
-		ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
+		RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
 		ArgumentsHash: approval.ArgumentsHash, Remember: decision.Remember, RuleID: rule.ID, OptionID: decision.OptionID, DecidedBy: &decision.By,
 	}
 }

@@ -407,7 +407,7 @@ func decided(approval domain.Approval, decision domain.Decision, rule *domain.Pe
 		Execution: approval.Execution,
 		Resolve:   []store.Resolution{{Approval: approval.ID, Status: status, Decision: &decision}},
 		Events: []domain.Event{domain.NewEvent(approval.Execution, domain.ApprovalResolved{
-			ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
+			RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Status: status, Reason: decision.Reason,
 			Edited: decision.Arguments != nil, ArgumentsHash: runs(approval, decision), Remember: decision.Remember,
 			PreviewID: decision.PreviewID, RuleID: decision.RuleID,
 			OptionID: decision.OptionID, Answer: decision.Answer, Resolution: decision.Resolution, DecidedBy: &decision.By,

@@ -31,7 +31,7 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 	}
 	addTool(about, approval.Call.MCP)
 	return domain.AuditRecord{
-		Action: "approval.decided", Execution: approval.Execution, Subject: string(approval.ID),
+		Action: "approval.decided", Execution: approval.Execution, RunbookID: approval.RunbookID, BlockID: approval.BlockID, Subject: string(approval.ID),
 		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash, Details: domain.Encode(about),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
 		Outcome: string(status), Summary: short(approval.Call.Summary), Environment: approval.Environment.Stamp(),

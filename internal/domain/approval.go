@@ -48,9 +48,10 @@ const (
 
 // Approval is an open question to a person about one tool call, and later its answer.
 type Approval struct {
-	ID               ApprovalID
-	Tenant           TenantID
-	Execution        ExecutionID
+	ID        ApprovalID
+	Tenant    TenantID
+	Execution ExecutionID
+	RunbookPlace
 	Kind             ApprovalKind
 	Call             ToolCall
 	WorkingDirectory string

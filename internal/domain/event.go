@@ -355,6 +355,7 @@ type (
 
 	// ApprovalRequested carries all that a person needs to decide.
 	ApprovalRequested struct {
+		RunbookPlace
 		ApprovalID       ApprovalID           `json:"approvalId"`
 		ToolCallID       string               `json:"toolCallId"`
 		Kind             ApprovalKind         `json:"kind"`
@@ -379,6 +380,7 @@ type (
 
 	// ApprovalResolved says how an approval ended: decided, expired, or withdrawn.
 	ApprovalResolved struct {
+		RunbookPlace
 		ApprovalID    ApprovalID      `json:"approvalId"`
 		ToolCallID    string          `json:"toolCallId"`
 		Status        ApprovalStatus  `json:"status"`

@@ -124,6 +124,21 @@ type Retry struct {
 	ForSeconds int `json:"forSeconds"` // counted from the first failure of the request; 0 = it is not repeated
 }
 
+// RunbookPlace is where an execution was started: the runbook, and the block in it. Each is empty where there is none.
+type RunbookPlace struct {
+	RunbookID string `json:"runbookId,omitempty"`
+	BlockID   string `json:"blockId,omitempty"`
+}
+
+// RunbookPlace is where the execution was started.
+func (r Request) RunbookPlace() RunbookPlace {
+	place := RunbookPlace{RunbookID: r.RunbookID}
+	if r.Block != nil {
+		place.BlockID = r.Block.ID
+	}
+	return place
+}
+
 // InputMessage is one message of a conversation that the client brings along.
 type InputMessage struct {
 	Role    Role   `json:"role"` // user or assistant

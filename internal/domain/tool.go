@@ -78,14 +78,15 @@ func (c Capabilities) Of(class Class) Verdict {
 
 // ToolCall is one request of the agent to do something.
 type ToolCall struct {
-	ID        string          // unique within the execution
-	Tool      string          // registered name
-	Version   string          // of the tool; part of the arguments' hash
-	Class     Class           // the power that it needs
-	Arguments json.RawMessage // one JSON object
-	Summary   string          // what would happen, in a sentence for a person
-	Action    Action          // what it would touch; made from the arguments, so it is not stored
-	MCP       *MCPTool        // of a call for the tool of an MCP server; nil for all others
+	ID          string          // unique within the execution
+	Tool        string          // registered name
+	Version     string          // of the tool; part of the arguments' hash
+	Class       Class           // the power that it needs
+	Arguments   json.RawMessage // one JSON object
+	Summary     string          // what would happen, in a sentence for a person
+	Description string          // of the tool, in a sentence; empty: nobody has described it. The log does not have it
+	Action      Action          // what it would touch; made from the arguments, so it is not stored
+	MCP         *MCPTool        // of a call for the tool of an MCP server; nil for all others
 
 	// Edited are the arguments with which the call has started, where a person has changed them; nil elsewhere. Only a [Transcript] has them: a call
 	// whose start was lost with its process goes on with these.

@@ -149,8 +149,8 @@ func toSummary(a domain.Approval) api.ApprovalSummary {
 
 func toApproval(a domain.Approval) api.Approval {
 	return api.Approval{
-		Id: string(a.ID), ExecutionId: string(a.Execution), Kind: a.Kind,
-		Status: a.Status, Tool: a.Call.Tool, ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
+		Id: string(a.ID), ExecutionId: string(a.Execution), RunbookId: textOrNull(a.RunbookID), BlockId: textOrNull(a.BlockID), Kind: a.Kind,
+		Status: a.Status, Tool: a.Call.Tool, ToolDescription: textOrNull(a.Call.Description), ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
 		Isolation: toIsolation(a), Environment: a.Environment, Mcp: a.MCP, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),

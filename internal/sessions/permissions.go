@@ -64,7 +64,7 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 		return
 	}
 	if a.ours() {
-		c.Version, c.Action, c.MCP = a.Call.Version, a.Call.Action, a.Call.MCP
+		c.Version, c.Description, c.Action, c.MCP = a.Call.Version, a.Call.Description, a.Call.Action, a.Call.MCP
 	} else { // an external agent often says only now what the call does, and a person has to see that
 		c.ToolCall = a.Call
 	}

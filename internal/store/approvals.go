@@ -19,7 +19,7 @@ type ApprovalFilter struct {
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
-	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation, mcp, mcp_definition`
+	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation, mcp, mcp_definition, runbook_id, block_id, tool_description`
 
 // storedIsolation is the column isolation: what confines the call, and what it sees.
 type storedIsolation struct {
@@ -82,17 +82,19 @@ func scanApproval(row scanner) (domain.Approval, error) {
 		decidedArguments, answer    sql.NullString
 		remember, isolation         sql.NullString
 		tool, definition            sql.NullString
+		runbook, block, about       sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
 		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember, &isolation,
-		&tool, &definition)
+		&tool, &definition, &runbook, &block, &about)
 	if err != nil {
 		return a, err
 	}
 	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a), decodeTool(tool, definition, &a)); err != nil {
 		return a, err
 	}
+	a.RunbookID, a.BlockID, a.Call.Description = runbook.String, block.String, about.String
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)
 	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
 	if !decision.Valid {

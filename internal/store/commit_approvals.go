@@ -65,13 +65,13 @@ func (b *batch) askApprovals() error {
 	return b.writeRows(`id text, kind text, call_id text, tool text, tool_version text, class text, arguments text,
 		summary text, working_directory text, arguments_hash text, requested bigint, expires bigint, options text,
 		question text, asked_by text, reason text, remember text, isolation text, mcp text,
-		mcp_definition text, tenant text, execution text`, rows, domain.Errorf(domain.CodeConflict, "There is an approval with this id."), `
+		mcp_definition text, runbook text, block text, about text, tenant text, execution text`, rows, domain.Errorf(domain.CodeConflict, "There is an approval with this id."), `
 		insert into approvals (id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, status, requested_us, expires_us, options, question, asked_by, reason,
-			remember_options, isolation, mcp, mcp_definition)
+			remember_options, isolation, mcp, mcp_definition, runbook_id, block_id, tool_description)
 		select id, tenant, execution, kind, call_id, tool, tool_version, class, arguments, summary,
 			working_directory, arguments_hash, 'pending', requested, expires, options, question, asked_by, reason, remember,
-			isolation, mcp, mcp_definition
+			isolation, mcp, mcp_definition, runbook, block, about
 		from v where true on conflict (id) do nothing returning id`)
 }
 
@@ -92,5 +92,5 @@ func approvalValues(a *domain.Approval) ([]any, error) {
 	if len(a.RememberOptions) > 0 {
 		remember, err = encode(a.RememberOptions)
 	}
-	return append(values, remember, isolation, tool, definition), err
+	return append(values, remember, isolation, tool, definition, optionalText(a.RunbookID), optionalText(a.BlockID), optionalText(a.Call.Description)), err
 }

@@ -57,11 +57,26 @@ func (r *Registry) Describe(name string, arguments json.RawMessage, dir string) 
 			shorten(visible(name), 60, 0), r.names())
 	}
 	definition := r.definitions[at]
-	call.Version, call.Class = definition.Version, definition.Class
+	call.Version, call.Class, call.Description = definition.Version, definition.Class, firstSentence(definition.Description)
 	intent, err := r.tools[at].Check(arguments, dir)
 	call.Summary, call.Action, call.MCP = intent.Summary, intent.Action, intent.MCP
 	return call, err
 }
+
+// firstSentence is what a description begins with, in one line.
+func firstSentence(description string) string {
+	paragraph, _, _ := strings.Cut(strings.TrimSpace(description), "\n\n")
+	line := strings.Join(strings.Fields(paragraph), " ")
+	if end := strings.Index(line, ". "); end >= 0 {
+		line = line[:end+1]
+	}
+	if runes := []rune(line); len(runes) > maxSentence {
+		line = string(runes[:maxSentence]) + "…"
+	}
+	return line
+}
+
+const maxSentence = 200 // characters
 
 func (r *Registry) names() string {
 	names := make([]string, 0, len(r.definitions))

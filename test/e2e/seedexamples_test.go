@@ -444,15 +444,25 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
-	"000: the audit names the block": {
+	"000: an approval names its block": {
 		steps: []script{calls("bash", object{"command": "echo one"}), finally("done")},
 		sent: func(s *story) object {
 			return object{"block": agentBlock(object{"prompt": s.prompt("go")}), "runbookId": "names-it"}
 		},
 		then: func(s *story, id string) {
-			s.decide(s.pending(id))
+			held := s.pending(id)
+			shown := want[object](s.client, http.StatusOK, "GET", "/approvals/"+held.ID, nil)
+			if shown["runbookId"] != "names-it" || shown["blockId"] != someBlock || shown["toolDescription"] == nil {
+				s.t.Errorf("%v", shown)
+			}
+			s.decide(held)
 			s.over(id, domain.StatusCompleted)
-			if _, records := s.do("GET", "/audit?executionId="+id, nil); !strings.Contains(string(records), someBlock) || !strings.Contains(string(records), "names-it") {
+			for _, event := range s.log(id) {
+				if said := string(event.Data); strings.HasPrefix(event.Type, "approval.") && (!strings.Contains(said, "names-it") || !strings.Contains(said, someBlock)) {
+					s.t.Errorf("%s", event.Raw)
+				}
+			}
+			if _, records := s.do("GET", "/audit?executionId="+id, nil); !strings.Contains(string(records), someBlock) {
 				s.t.Errorf("the audit does not name the block: %s", records)
 			}
 		},

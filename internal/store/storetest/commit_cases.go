@@ -59,6 +59,7 @@ func roundTrip(w *world) {
 	tool.Canonical = json.RawMessage(`{"description":"<&>"}`)
 	a.Call.MCP = &tool
 	step := said(id, 1, 2)
+	a.RunbookPlace, a.Call.Description = domain.RunbookPlace{RunbookID: "disks", BlockID: "b<1>"}, "Runs a program."
 	step.Ask = []domain.Approval{a}
 	step.Update = &store.Update{Status: domain.StatusWaiting, Turn: 1, Rounds: 2, Usage: &domain.Usage{InputTokens: &tokens}}
 	w.accepted(step)
