@@ -219,7 +219,7 @@ func TestTheHeadersOfTheOperator(t *testing.T) {
 	elsewhere := answering(t, s, func(_ http.ResponseWriter, r *http.Request, _, _ string) bool { note("elsewhere", r); return false })
 	server := answering(t, s, func(w http.ResponseWriter, r *http.Request, method, _ string) bool {
 		note("server", r)
-		if method != "tools/call" {
+		if method != "tools/list" {
 			return false
 		}
 		http.Redirect(w, r, localhost(elsewhere)+"/?token=x", http.StatusTemporaryRedirect)
@@ -235,6 +235,37 @@ func TestTheHeadersOfTheOperator(t *testing.T) {
 	}
 	if seen["elsewhere"] == nil || strings.Contains(fmt.Sprint(seen["elsewhere"]), "s3cret") || seen["elsewhere"].Get("Referer") != "" {
 		t.Errorf("%v", seen["elsewhere"])
+	}
+}
+
+// TestACallIsNotRedirectedToAnotherHost: nobody has approved that another host gets its arguments. On its own host the server may move it.
+func TestACallIsNotRedirectedToAnotherHost(t *testing.T) {
+	for name, own := range map[string]bool{"another host": false, "its own": true} {
+		t.Run(name, func(t *testing.T) {
+			s, other := &script{}, &script{}
+			elsewhere := answering(t, other, nil)
+			server := answering(t, s, func(w http.ResponseWriter, r *http.Request, method, _ string) bool {
+				if method != "tools/call" || r.URL.Path == "/moved" {
+					return false
+				}
+				to := localhost(elsewhere)
+				if own {
+					to = ""
+				}
+				http.Redirect(w, r, to+"/moved", http.StatusTemporaryRedirect)
+				return true
+			})
+			_, err := call(t, opened(t, Server{URL: localhost(server)}, nil), "t", `{}`)
+			if own {
+				if err != nil || s.count("tools/call") != 1 {
+					t.Errorf("%v, %d calls", err, s.count("tools/call"))
+				}
+				return
+			}
+			if domain.CodeOf(err) != domain.CodeToolFailed || !strings.Contains(err.Error(), "another host") || other.count("tools/call") != 0 {
+				t.Errorf("%v, %d calls", err, other.count("tools/call"))
+			}
+		})
 	}
 }
 

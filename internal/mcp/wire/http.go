@@ -35,6 +35,9 @@ func NewHTTP(address string, headers map[string]string) *HTTP {
 // Client returns the client that the SDK speaks to the server with.
 func (h *HTTP) Client() *http.Client {
 	return &http.Client{Transport: h, CheckRedirect: func(request *http.Request, via []*http.Request) error {
+		if exchangeFor(request.Context(), "tools/call") != nil && !h.reach.sameOrigin(request.URL) {
+			return http.ErrUseLastResponse // a person has approved that this server gets the arguments, and no other
+		}
 		return h.remember(h.reach.redirect(request, via))
 	}}
 }

@@ -58,6 +58,8 @@ func (x *Exchange) Result(ctx context.Context, err error) (json.RawMessage, erro
 		return nil, &Error{Unread, fmt.Sprintf("answered with more than %d MiB", MaxAnswerBytes>>20), err}
 	case errors.As(err, &blocked):
 		return nil, &Error{x.orUnsent(Refused), "could not be asked: " + blocked.Message, err}
+	case x.status >= 300 && x.status < 400 && err != nil:
+		return nil, &Error{Refused, "wants the call sent to another host, and calls are not", err}
 	case x.status >= 400 && x.status < 500 && err != nil:
 		return nil, &Error{Refused, fmt.Sprintf("answered with HTTP status %d", x.status), err}
 	case !x.sent && ctx.Err() != nil:
