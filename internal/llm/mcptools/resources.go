@@ -94,14 +94,19 @@ func (r Resources) Run(ctx context.Context, host domain.Host, call domain.ToolCa
 	return config.noted(ctx, host, config.received(ctx, host, call, server, mcp.Result{Text: listing(resources, prompts)}))
 }
 
-func listing(resources []mcp.Resource, prompts []mcp.Prompt) string {
+func listing(all []mcp.Resource, prompts []mcp.Prompt) string {
+	templates := slices.DeleteFunc(slices.Clone(all), func(r mcp.Resource) bool { return !r.Template })
+	resources := slices.DeleteFunc(slices.Clone(all), func(r mcp.Resource) bool { return r.Template })
 	lines := []string{fmt.Sprintf("Resources: %d", len(resources))}
-	for _, resource := range resources[:min(len(resources), maxListed)] {
-		kind := ""
-		if resource.Template {
-			kind = " (a template: fill in the parts in braces)"
+	list := func(some []mcp.Resource) {
+		for _, resource := range some[:min(len(some), maxListed)] {
+			lines = append(lines, oneLine("- "+resource.URI+" "+resource.MediaType+" "+resource.Name+": "+resource.Description))
 		}
-		lines = append(lines, oneLine("- "+resource.URI+kind+" "+resource.MediaType+" "+resource.Name+": "+resource.Description))
+	}
+	list(resources)
+	if len(templates) > 0 {
+		lines = append(lines, "", fmt.Sprintf("Templates of resources, whose parts in braces have to be filled in: %d", len(templates)))
+		list(templates)
 	}
 	lines = append(lines, "", fmt.Sprintf("Prompts: %d", len(prompts)))
 	for _, prompt := range prompts[:min(len(prompts), maxListed)] {
@@ -114,7 +119,7 @@ func listing(resources []mcp.Resource, prompts []mcp.Prompt) string {
 		}
 		lines = append(lines, oneLine(line+": "+prompt.Description))
 	}
-	if len(resources) > maxListed || len(prompts) > maxListed {
+	if max(len(resources), len(templates), len(prompts)) > maxListed {
 		lines = append(lines, "", fmt.Sprintf("Of each, %d are listed.", maxListed))
 	}
 	return domain.ShowUnseen(strings.Join(lines, "\n"))
