@@ -94,6 +94,16 @@ const (
 	NextAttemptReasonRecovery NextAttemptReason = "recovery"
 )
 
+// Defines values for OutputKeyType.
+const (
+	OutputKeyTypeArray   OutputKeyType = "array"
+	OutputKeyTypeBoolean OutputKeyType = "boolean"
+	OutputKeyTypeNull    OutputKeyType = "null"
+	OutputKeyTypeNumber  OutputKeyType = "number"
+	OutputKeyTypeObject  OutputKeyType = "object"
+	OutputKeyTypeString  OutputKeyType = "string"
+)
+
 // Defines values for TemplateSyntax.
 const (
 	TemplateSyntaxDollar TemplateSyntax = "dollar"
@@ -463,6 +473,25 @@ type BashRule = domain.BashRule
 
 // BlockName The block of a runbook that an execution was started by.
 type BlockName = domain.BlockName
+
+// BlockOutput defines model for BlockOutput.
+type BlockOutput struct {
+	BlockId string `json:"blockId"`
+	EndedAt *Time  `json:"endedAt"`
+
+	// ExecutionId For `outputsFrom`.
+	ExecutionId string      `json:"executionId"`
+	Keys        []OutputKey `json:"keys"`
+
+	// Name Of the block.
+	Name string `json:"name"`
+}
+
+// BlockOutputPage defines model for BlockOutputPage.
+type BlockOutputPage struct {
+	Items      []BlockOutput `json:"items"`
+	NextCursor *string       `json:"nextCursor"`
+}
 
 // BlockPresentation What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
 type BlockPresentation = json.RawMessage
@@ -1634,6 +1663,19 @@ type Output struct {
 	Truncated bool `json:"truncated"`
 }
 
+// OutputKey defines model for OutputKey.
+type OutputKey struct {
+	// Name Example: text
+	Name string        `json:"name"`
+	Type OutputKeyType `json:"type"`
+
+	// Value The value, at most 200 characters of it: a text as it is, all else as JSON. Secrets are masked.
+	Value string `json:"value"`
+}
+
+// OutputKeyType defines model for OutputKey.Type.
+type OutputKeyType string
+
 // OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 // `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
 // `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
@@ -2060,6 +2102,41 @@ type RuleScope = domain.RememberScope
 // RunbookDocument A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
 type RunbookDocument = domain.Document
 
+// RunbookExecution defines model for RunbookExecution.
+type RunbookExecution struct {
+	// Block Null where it was not started by one.
+	Block *BlockName `json:"block"`
+
+	// Cost Of the execution, so far. Null is unknown.
+	Cost *float64 `json:"cost"`
+
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time   `json:"createdAt"`
+	EndedAt   *Time  `json:"endedAt"`
+	Id        string `json:"id"`
+
+	// Kind The purpose of the execution; it decides which instructions and tools the agent has. `agent` works on a prompt, by
+	// itself. `assistant` talks with a person about a runbook and changes it by `insert_blocks`, `update_block` and
+	// `replace_blocks`, which the client runs like its `clientTools`. `inlineBlockGeneration` writes blocks for one place of a runbook: it needs `prompt`, `document`, and a type of
+	// blocks, and takes none of `messages`, `tools`, `clientTools`, `outputSchema`, `contextFrom`, `memory`, `secrets`.
+	// The last two are of the type `internal` only.
+	Kind ExecutionKind `json:"kind"`
+
+	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
+	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
+	// `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
+	// change again.
+	Status ExecutionStatus `json:"status"`
+}
+
+// RunbookPage defines model for RunbookPage.
+type RunbookPage struct {
+	Items      []UsedRunbook `json:"items"`
+	NextCursor *string       `json:"nextCursor"`
+}
+
 // Settings defines model for Settings.
 type Settings struct {
 	// Agents Names for `source.command`; `GET /agents` has more of them.
@@ -2139,6 +2216,12 @@ type ToolSettings = domain.ToolSettings
 
 // Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
 type Usage = domain.Usage
+
+// UsedRunbook A runbook that an execution has named. Signoff does not keep runbooks themselves.
+type UsedRunbook struct {
+	LastExecution RunbookExecution `json:"lastExecution"`
+	RunbookId     string           `json:"runbookId"`
+}
 
 // Verb defines model for Verb.
 type Verb = domain.Verb

@@ -174,7 +174,7 @@ func templateValues(variables json.RawMessage, found sources) (map[string]any, e
 		if _, taken := named[name]; taken {
 			return nil, domain.Invalid(domain.Pointer("outputsFrom", name), "The variables have a block of this name, too.")
 		}
-		named[name] = map[string]any{"output": outputValue(found.outputs[name])}
+		named[name] = map[string]any{"output": OutputValue(found.outputs[name])}
 	}
 	for _, execution := range slices.Backward(found.context) { // the last of equal names counts
 		block := execution.Request.Block
@@ -182,7 +182,7 @@ func templateValues(variables json.RawMessage, found sources) (map[string]any, e
 			continue
 		}
 		if _, taken := named[block.Name]; !taken {
-			named[block.Name] = map[string]any{"output": outputValue(execution)}
+			named[block.Name] = map[string]any{"output": OutputValue(execution)}
 		}
 	}
 	return data, nil
@@ -206,8 +206,8 @@ func namedBlocks(data map[string]any) (map[string]any, error) {
 	return object, nil
 }
 
-// outputValue returns the output of an execution for templates. An unknown number is none, not 0.
-func outputValue(execution domain.Execution) map[string]any {
+// OutputValue returns the output of an execution as templates see it, a value for each key. An unknown number is nil, not 0.
+func OutputValue(execution domain.Execution) map[string]any {
 	output := execution.Output
 	if output == nil { // unreachable: it has ended
 		return map[string]any{}

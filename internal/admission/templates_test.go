@@ -89,17 +89,17 @@ func TestTooMuchForTemplates(t *testing.T) {
 
 // TestASuccessHasNoError, so that a template may ask for one.
 func TestASuccessHasNoError(t *testing.T) {
-	if seen, has := outputValue(domain.Execution{Output: &domain.Output{Success: true}})["error"]; has {
+	if seen, has := OutputValue(domain.Execution{Output: &domain.Output{Success: true}})["error"]; has {
 		t.Errorf("%v", seen)
 	}
-	if seen := outputValue(domain.Execution{Output: &domain.Output{Error: &domain.Failure{Message: "It broke."}}})["error"]; seen != "It broke." {
+	if seen := OutputValue(domain.Execution{Output: &domain.Output{Error: &domain.Failure{Message: "It broke."}}})["error"]; seen != "It broke." {
 		t.Errorf("%v", seen)
 	}
 }
 
 // TestTemplatesSeeRoundedDurations: older rows hold them as they were measured.
 func TestTemplatesSeeRoundedDurations(t *testing.T) {
-	if seen := outputValue(domain.Execution{Output: &domain.Output{DurationSeconds: 9.556000000000001}})["durationSeconds"]; seen != 9.556 {
+	if seen := OutputValue(domain.Execution{Output: &domain.Output{DurationSeconds: 9.556000000000001}})["durationSeconds"]; seen != 9.556 {
 		t.Errorf("%v", seen)
 	}
 }

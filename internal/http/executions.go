@@ -75,14 +75,19 @@ func replayedHeader(replayed bool) (name, value string) {
 }
 
 type listExecutions struct {
-	Status []domain.Status `query:"status"`
+	Status    []domain.Status `query:"status"`
+	RunbookID string          `query:"runbookId"`
+	BlockID   string          `query:"blockId"`
+	Kind      domain.Kind     `query:"kind"`
 	paged
 }
 
 // listExecutions returns a page, newest first. It shortens outputs as the terminal event does, because two hundred outputs of a
 // megabyte would be a response of two hundred megabytes.
 func (s *Server) listExecutions(ctx context.Context, request listExecutions) (responder, error) {
-	filter := store.ExecutionFilter{Status: request.Status, Cursor: request.Cursor, Limit: request.Limit}
+	filter := store.ExecutionFilter{
+		Status: request.Status, RunbookID: request.RunbookID, BlockID: request.BlockID, Kind: request.Kind, Cursor: request.Cursor, Limit: request.Limit,
+	}
 	page, err := s.reader.Executions(ctx, principalOf(ctx).Tenant, filter)
 	if err != nil {
 		return nil, err

@@ -54,6 +54,9 @@ func (s *Server) table() []binding {
 		on("GET /executions/{id}/export", s.exportExecution),              // export.go
 		on("GET /events", s.followEvents),                                 // feed.go
 
+		on("GET /runbooks", s.listRunbooks), // runbooks.go
+		on("GET /runbooks/{id}/outputs", s.listOutputs),
+
 		on("POST /files", s.uploadFile), // files.go
 
 		on("GET /approvals", s.listApprovals), // approvals.go

@@ -44,19 +44,21 @@ func (b *batch) createExecutions() error {
 		if updated.IsZero() {
 			updated = e.Created
 		}
+		place := e.Request.RunbookPlace()
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), text(string(e.Request.Marshal())), string(e.Status),
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
 			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
-			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request), resumes(e.Request)}})
+			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request), resumes(e.Request),
+			optionalText(place.RunbookID), optionalText(place.BlockID), text(string(cmp.Or(e.Request.Kind, domain.KindAgent)))}})
 	}
 	b.orderByAgentSession(rows)
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
-		place text, retain bigint, resumes text`, rows, `
+		place text, retain bigint, resumes text, runbook text, block text, kind text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
-			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes)
+			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes, runbook_id, block_id, kind)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes
+			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes, runbook, block, kind
 		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err

@@ -13,9 +13,21 @@ type ExecutionFilter struct {
 	Status     []domain.Status
 	SourceType domain.SourceType
 	Agent      string // the name of an external agent
+	RunbookID  string
+	BlockID    string // that started it
+	Kind       domain.Kind
+	Latest     Latest
 	Cursor     string // Next of the page before
 	Limit      int
 }
+
+// Latest chooses the newest of several executions.
+type Latest string
+
+const (
+	LatestOfRunbook Latest = "runbook_id" // each runbook, with its newest execution
+	LatestOfBlock   Latest = "block_id"   // each block, with its newest execution that has ended
+)
 
 const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
 	e.created_us, e.updated_us, e.ended_us, e.created_by, e.agent_session, h.recoveries, ` + interruptCause + `, ` + recoversAt
@@ -106,7 +118,31 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	if filter.Agent != "" {
 		where.add(`e.agent = $%d`, text(filter.Agent))
 	}
+	if filter.RunbookID != "" {
+		where.add(`e.runbook_id = $%d`, text(filter.RunbookID))
+	}
+	if filter.BlockID != "" {
+		where.add(`e.block_id = $%d`, text(filter.BlockID))
+	}
+	if filter.Kind != "" {
+		where.add(`e.kind = $%d`, text(string(filter.Kind)))
+	}
+	if filter.Latest != "" {
+		where.add(newestOf(filter.Latest))
+	}
 	return executionList.page(ctx, s, `select `+executionColumns+executionTables, where, filter.Cursor, filter.Limit)
+}
+
+// newestOf excludes executions with a newer one of the same runbook or block. It looks each up in the index of that column.
+func newestOf(of Latest) string {
+	column, ended := string(of), func(string) string { return "" }
+	if of == LatestOfBlock {
+		ended = func(table string) string { return ` and ` + table + `.ended_us is not null` }
+	}
+	return `e.` + column + ` is not null` + ended("e") + ` and not exists (
+		select 1 from executions n join execution_heads nh on nh.execution_id = n.id
+		where n.tenant_id = e.tenant_id and n.` + column + ` = e.` + column + ` and (n.created_us, n.id) > (e.created_us, e.id)
+			and nh.deleted_us is null` + ended("n") + `)`
 }
 
 var executionList = listing[domain.Execution]{
