@@ -444,6 +444,21 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
+	"000: what a template may name": {
+		steps: []script{finally("Two disks are full.")},
+		sent: func(s *story) object {
+			return object{"block": agentBlock(object{"name": "analyze", "prompt": s.prompt("go")}), "runbookId": "autocompletes"}
+		},
+		then: func(s *story, id string) {
+			s.over(id, domain.StatusCompleted)
+			_, listed := s.do("GET", "/runbooks/autocompletes/outputs", nil)
+			for _, word := range []string{`"analyze"`, "durationSeconds", "inputTokens", "Two disks are full."} {
+				if !strings.Contains(string(listed), word) {
+					s.t.Errorf("%s is not in %s", word, listed)
+				}
+			}
+		},
+	},
 	"000: an approval names its block": {
 		steps: []script{calls("bash", object{"command": "echo one"}), finally("done")},
 		sent: func(s *story) object {

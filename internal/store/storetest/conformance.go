@@ -103,6 +103,7 @@ func Run(t *testing.T, open Replicas) {
 		{"the same key is free for another tenant", keyPerTenant},
 		{"a cursor past the end gives nothing", pastTheEnd},
 		{"pages are stable while rows are added", stablePages},
+		{"executions are found by their runbook, block and kind", byRunbook},
 		{"a foreign cursor is malformed", malformedCursors},
 		{"filters choose", filters},
 		{"one execution at a time goes on with an agent session", oneAtATimeResumes},

@@ -34,6 +34,61 @@ func pastTheEnd(w *world) {
 	}
 }
 
+// byRunbook: filters, and the newest of each runbook and block, page by page. A deleted execution, or one that has not ended, hides no older output.
+func byRunbook(w *world) {
+	at := now().Add(-time.Hour)
+	add := func(minute int, runbook, block string, kind domain.Kind, end bool) domain.ExecutionID {
+		c := creation(domain.ExecutionID(newID()))
+		e := &c.Create.Execution
+		e.Created, e.Request.RunbookID, e.Request.Kind = at.Add(time.Duration(minute)*time.Minute), runbook, kind
+		if block != "" {
+			e.Request.Block = &domain.BlockName{ID: block, Name: block}
+		}
+		w.accepted(c)
+		if end {
+			w.accepted(ending(c.Execution, 1))
+		}
+		return c.Execution
+	}
+	a := add(1, "r", "x", "", true)
+	b := add(2, "r", "x", domain.KindAgent, true)
+	c := add(3, "r", "x", domain.KindAgent, false)
+	d := add(4, "r", "y", domain.KindAgent, true)
+	e := add(5, "s", "", domain.KindAssistant, true)
+	f := add(6, "", "", domain.KindAgent, true)
+	gone := add(7, "r", "y", domain.KindAgent, true)
+	deletion := record("execution.deleted")
+	deletion.Execution = gone
+	w.must(w.s.Delete(w.ctx, tenant, gone, deletion))
+	for _, test := range []struct {
+		filter store.ExecutionFilter
+		want   []domain.ExecutionID
+	}{
+		{store.ExecutionFilter{RunbookID: "r"}, []domain.ExecutionID{d, c, b, a}},
+		{store.ExecutionFilter{BlockID: "x"}, []domain.ExecutionID{c, b, a}},
+		{store.ExecutionFilter{RunbookID: "s", Kind: domain.KindAssistant}, []domain.ExecutionID{e}},
+		{store.ExecutionFilter{Kind: domain.KindAgent}, []domain.ExecutionID{f, d, c, b, a}},
+		{store.ExecutionFilter{RunbookID: "r", BlockID: "y", Status: []domain.Status{domain.StatusCompleted}}, []domain.ExecutionID{d}},
+		{store.ExecutionFilter{RunbookID: "nothing"}, nil},
+		{store.ExecutionFilter{Latest: store.LatestOfRunbook}, []domain.ExecutionID{e, d}},
+		{store.ExecutionFilter{RunbookID: "r", Latest: store.LatestOfBlock}, []domain.ExecutionID{d, b}},
+		{store.ExecutionFilter{RunbookID: "s", Latest: store.LatestOfBlock}, nil},
+	} {
+		var got []domain.ExecutionID
+		for first := true; first || test.filter.Cursor != ""; first = false {
+			test.filter.Limit = 1
+			page := ok(w.s.Executions(w.ctx, tenant, test.filter))(w)
+			for _, execution := range page.Items {
+				got = append(got, execution.ID)
+			}
+			test.filter.Cursor = page.Next
+		}
+		if !slices.Equal(got, test.want) {
+			w.Errorf("%+v: %v, want %v", test.filter, got, test.want)
+		}
+	}
+}
+
 // stablePages: what was there when the reader began comes exactly once, in order, whatever is added; also where many
 // have the same time.
 func stablePages(w *world) {
