@@ -26,7 +26,7 @@ type Latest string
 
 const (
 	LatestOfRunbook Latest = "runbook_id" // each runbook, with its newest execution
-	LatestOfBlock   Latest = "block_id"   // each block, with its newest execution that has ended
+	LatestOfBlock   Latest = "block_id"   // each block of each runbook, with its newest execution that has ended
 )
 
 const executionColumns = `e.id, e.tenant_id, e.request, e.status, e.turn, e.rounds, e.usage, e.output, h.last_seq,
@@ -135,13 +135,14 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 
 // newestOf excludes executions with a newer one of the same runbook or block. It looks each up in the index of that column.
 func newestOf(of Latest) string {
-	column, ended := string(of), func(string) string { return "" }
-	if of == LatestOfBlock {
+	column, ended, same := string(of), func(string) string { return "" }, ""
+	if of == LatestOfBlock { // a copied document has the ids of the first one
 		ended = func(table string) string { return ` and ` + table + `.ended_us is not null` }
+		same = ` and n.runbook_id = e.runbook_id`
 	}
 	return `e.` + column + ` is not null` + ended("e") + ` and not exists (
 		select 1 from executions n join execution_heads nh on nh.execution_id = n.id
-		where n.tenant_id = e.tenant_id and n.` + column + ` = e.` + column + ` and (n.created_us, n.id) > (e.created_us, e.id)
+		where n.tenant_id = e.tenant_id and n.` + column + ` = e.` + column + same + ` and (n.created_us, n.id) > (e.created_us, e.id)
 			and nh.deleted_us is null` + ended("n") + `)`
 }
 

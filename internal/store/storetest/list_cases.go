@@ -50,11 +50,12 @@ func byRunbook(w *world) {
 		}
 		return c.Execution
 	}
-	a := add(1, "r", "x", "", true)
-	b := add(2, "r", "x", domain.KindAgent, true)
-	c := add(3, "r", "x", domain.KindAgent, false)
-	d := add(4, "r", "y", domain.KindAgent, true)
-	e := add(5, "s", "", domain.KindAssistant, true)
+	a := add(0, "r", "x", "", true)
+	b := add(1, "r", "x", domain.KindAgent, true)
+	c := add(2, "r", "x", domain.KindAgent, false)
+	d := add(3, "r", "y", domain.KindAgent, true)
+	e := add(4, "s", "", domain.KindAssistant, true)
+	copied := add(5, "t", "y", domain.KindAgent, true)
 	f := add(6, "", "", domain.KindAgent, true)
 	gone := add(7, "r", "y", domain.KindAgent, true)
 	deletion := record("execution.deleted")
@@ -67,11 +68,12 @@ func byRunbook(w *world) {
 		{store.ExecutionFilter{RunbookID: "r"}, []domain.ExecutionID{d, c, b, a}},
 		{store.ExecutionFilter{BlockID: "x"}, []domain.ExecutionID{c, b, a}},
 		{store.ExecutionFilter{RunbookID: "s", Kind: domain.KindAssistant}, []domain.ExecutionID{e}},
-		{store.ExecutionFilter{Kind: domain.KindAgent}, []domain.ExecutionID{f, d, c, b, a}},
+		{store.ExecutionFilter{Kind: domain.KindAgent}, []domain.ExecutionID{f, copied, d, c, b, a}},
 		{store.ExecutionFilter{RunbookID: "r", BlockID: "y", Status: []domain.Status{domain.StatusCompleted}}, []domain.ExecutionID{d}},
 		{store.ExecutionFilter{RunbookID: "nothing"}, nil},
-		{store.ExecutionFilter{Latest: store.LatestOfRunbook}, []domain.ExecutionID{e, d}},
+		{store.ExecutionFilter{Latest: store.LatestOfRunbook}, []domain.ExecutionID{copied, e, d}},
 		{store.ExecutionFilter{RunbookID: "r", Latest: store.LatestOfBlock}, []domain.ExecutionID{d, b}},
+		{store.ExecutionFilter{RunbookID: "t", Latest: store.LatestOfBlock}, []domain.ExecutionID{copied}},
 		{store.ExecutionFilter{RunbookID: "s", Latest: store.LatestOfBlock}, nil},
 	} {
 		var got []domain.ExecutionID
