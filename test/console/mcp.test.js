@@ -158,9 +158,7 @@ test("a card says whose tool it is, and what has changed since somebody approved
     await server.decide(first, { decision: "approve" });
     await server.ends(first.executionId);
     description = "Closes a ticket, and deletes it.";
-    const asKnown = await question(); // the server is asked for its tools when a call is about to run
-    await server.decide(asKnown, { decision: "approve" });
-    const changed = card(tab, await server.asks(asKnown.executionId, 2));
+    const changed = card(tab, await question()); // the server is asked for its tools before anybody is asked about a call
     assert.match(await reads(changed.locator(".mcp-tool"), /has changed/), /Closes a ticket for good\..*Closes a ticket, and deletes it\./s);
     await accessible(tab, "the card of a changed tool");
     await picture(tab, "mcp-changed");

@@ -362,7 +362,7 @@ func newCampaign(t *testing.T) *campaign {
 	for i, r := range trials {
 		common := harness.With(object{"startTimeoutSeconds": 20, "callTimeoutSeconds": 30}, r.fields)
 		servers[entry(i, r, stdio)] = harness.With(common, object{
-			"command": hostile, "args": []string{"stdio", r.behaviour}, "env": []string{"TOKEN"}, "setEnv": object{"LEDGER": c.place, "WHO": c.home},
+			"command": hostile, "args": []string{"stdio", r.behaviour}, "env": []string{"TOKEN"}, "setEnv": object{"LEDGER": c.place, "WHO": c.home}, "mounts": object{c.workspace: "write"},
 		})
 		servers[entry(i, r, web)] = harness.With(common, object{"url": base + "/" + entry(i, r, web) + "/" + r.behaviour, "bearerEnv": "TOKEN"})
 	}

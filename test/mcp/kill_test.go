@@ -86,7 +86,7 @@ func newKills(t *testing.T, l lane) *kills {
 	})
 	w.server = newServer(t, m, nil, "SIGNOFF_DATABASE_URL="+storetest.Postgres(t))
 	w.place = filepath.Join(w.workspace, "ledger.txt")
-	entry := object{"command": hostile, "args": []string{"stdio", l.behaviour}, "setEnv": object{"LEDGER": w.place}, "required": true}
+	entry := object{"command": hostile, "args": []string{"stdio", l.behaviour}, "setEnv": object{"LEDGER": w.place}, "mounts": object{w.workspace: "write"}, "required": true}
 	if l.transport == web {
 		entry = object{"url": serveHostile(t, "LEDGER="+w.place) + "/" + l.behaviour + "/" + l.behaviour, "required": true}
 	}

@@ -130,7 +130,8 @@ async function readFeed(feed: AsyncIterable<Received<FeedEvent>>, ids: string[])
   const open = new Set(ids);
   let last = "";
   for await (const { event, line, cursor } of feed) {
-    const own = line.replace(`"executionId":"${event.executionId}",`, ""); // the log of one execution does not name it
+    // the log of one execution names neither the execution nor its agent
+    const own = line.replace(`"executionId":"${event.executionId}",`, "").replace(`"agent":${JSON.stringify(event.agent)},`, "");
     logs.set(event.executionId, (logs.get(event.executionId) ?? "") + own + "\n");
     last = cursor;
     if (/^execution\.(completed|failed|cancelled|timedOut)$/.test(event.type)) open.delete(event.executionId);

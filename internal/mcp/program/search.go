@@ -16,6 +16,7 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/launch"
 	"signoff/internal/mcp"
+	"signoff/internal/secrets"
 )
 
 // found is what a program is made of, as far as its command line tells. All paths are without links.
@@ -33,27 +34,29 @@ func search(w *writers, endpoint mcp.Endpoint, start string, own []domain.Mount)
 		return all, err
 	}
 	for _, argument := range endpoint.Args {
-		if err := w.refuseNamed("Its argument "+strconv.Quote(argument)+" names", argument, start, own); err != nil {
+		isData := func(path string) bool { return given(path, own) && !isFile(path) } // a file that is there may be a script
+		if err := w.refuseNamed("Its argument "+strconv.Quote(argument)+" names", argument, start, isData); err != nil {
 			return all, err
 		}
 		all.argument(argument)
 	}
 	for _, name := range slices.Sorted(maps.Keys(endpoint.Env)) {
-		if err := w.refuseNamed("The variable "+name+" names", endpoint.Env[name], start, own); err != nil {
+		isData := func(path string) bool { return given(path, own) && !secrets.Steers(name) } // such as the file of a database
+		if err := w.refuseNamed("The variable "+name+" names", endpoint.Env[name], start, isData); err != nil {
 			return all, err
 		}
 	}
 	return all, nil
 }
 
-// refuseNamed refuses a text that names a path which agents can write, unless it is data by the word of the entry's own mounts.
-func (w *writers) refuseNamed(subject, text, start string, own []domain.Mount) error {
+// refuseNamed refuses a text that names a path which agents can write, and which is not data.
+func (w *writers) refuseNamed(subject, text, start string, isData func(path string) bool) error {
 	for _, path := range pathsIn(text, start) {
-		if given(path, own) {
+		if isData(path) {
 			continue
 		}
 		if why := w.whyNamed(path, start); why != "" {
-			return refused(subject, path, why+dataHint(path))
+			return refused(subject, path, why+"; where it is data, name it, or a folder above it, under mounts of the server, for write")
 		}
 	}
 	return nil
@@ -115,21 +118,15 @@ func interpreterOf(path string) string {
 	return fields[0]
 }
 
-// dataHint says how a folder is given that holds no part of the program.
-func dataHint(path string) string {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return ""
-	}
-	return "; a folder that holds data alone stands under mounts of the server, for write"
-}
-
-// given reports whether the entry itself gives the program a path for write. A folder is data then, by the operator's word; a file that is there is none.
+// given reports whether the entry itself gives the program a path for write: it is data then, by the operator's word.
 func given(path string, own []domain.Mount) bool {
 	at := launch.Real(path)
-	if info, err := os.Stat(at); err == nil && !info.IsDir() {
-		return false
-	}
 	return slices.ContainsFunc(own, func(mount domain.Mount) bool { return mount.Access == domain.AccessWrite && within(mount.Path, at) })
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(launch.Real(path))
+	return err == nil && !info.IsDir()
 }
 
 // pathOf is the absolute path that an argument is, as it is or behind a name: /srv/x, --config=/srv/x, file:///srv/x. before is what stands before it.

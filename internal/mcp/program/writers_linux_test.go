@@ -55,6 +55,7 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 		"with a blank in its name":        {mcp.Server{Command: "sh", Args: []string{in(ws, "a b.sh")}}, "a b.sh"},
 		"in a variable of any name":       {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONUSERBASE": filepath.Join(ws, "ub")}}, "PYTHONUSERBASE"},
 		"in a variable, from its start":   {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONPATH": ".." + filepath.Join(ws, "lib")}}, "PYTHONPATH"},
+		"a library in a mount of its own": {mcp.Server{Command: good, SetEnv: map[string]string{"PYTHONPATH": mount}, Mounts: map[string]string{mount: "write"}}, "PYTHONPATH"},
 		"a path for programs":             {mcp.Server{Command: good, SetEnv: map[string]string{"PATH": "/usr/bin:" + ws}}, "PATH"},
 		"a library":                       {mcp.Server{Command: good, SetEnv: map[string]string{"LD_PRELOAD": filepath.Join(mount, "x.so")}}, "LD_PRELOAD"},
 		"an option of node":               {mcp.Server{Command: good, SetEnv: map[string]string{"NODE_OPTIONS": "--require " + filepath.Join(ws, "x.js")}}, "NODE_OPTIONS"},
@@ -71,7 +72,7 @@ func TestAProgramThatAgentsCanWriteIsRefused(t *testing.T) {
 	for name, server := range map[string]mcp.Server{
 		"a program elsewhere":    {Command: good},
 		"a script elsewhere":     {Command: "sh", Args: []string{good}},
-		"a variable for data":    {Command: good, SetEnv: map[string]string{"DATA": mount}, Mounts: map[string]string{mount: "write"}},
+		"a variable for data":    {Command: good, SetEnv: map[string]string{"DATA": mount, "FILE": in(mount, "memory.json")}, Mounts: map[string]string{mount: "write"}},
 		"words and an address":   {Command: good, Args: []string{"stdio", "-y", "@scope/server-x@1.2", "https://example.com/a/b", "--depth=3"}, SetEnv: map[string]string{"MODE": "fast"}},
 		"data that it may write": {Command: good, Args: []string{mount, filepath.Join(mount, "new.db")}, Mounts: map[string]string{mount: "write"}},
 	} {
