@@ -49,7 +49,8 @@ func TestRunbooksAndTheirOutputs(t *testing.T) {
 	if len(more.get("items").([]any)) != 1 || more.text("items", "0", "runbookId") != "disks" || more.text("items", "0", "lastExecution", "id") != failed || more.text("items", "0", "lastExecution", "status") != "failed" {
 		t.Errorf("%s", more.body)
 	}
-	for query, want := range map[string]int{"runbookId=disks": 3, "blockId=" + second: 1, "runbookId=other&kind=agent": 1, "kind=assistant": 0} {
+	h.ask("POST", "/executions", `{`+valid+`,"kind":"assistant"}`).want(201)
+	for query, want := range map[string]int{"": 5, "kind=assistant": 1, "runbookId=disks": 3, "blockId=" + second: 1, "runbookId=other&kind=agent": 1} {
 		if got := h.ask("GET", "/executions?"+query, "").want(200); len(got.get("items").([]any)) != want {
 			t.Errorf("%s: %s", query, got.body)
 		}
