@@ -126,7 +126,7 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	}
 	for route := range h.server.document {
 		method, pattern, _ := strings.Cut(route, " ")
-		if !strings.Contains(pattern, "{id}") {
+		if !strings.Contains(pattern, "{id}") || strings.HasPrefix(pattern, "/runbooks") { // the client's own ids: TestRunbooksAndTheirOutputs
 			continue
 		}
 		foreign := id

@@ -56,4 +56,10 @@ func TestRunbooksAndTheirOutputs(t *testing.T) {
 		}
 	}
 	h.ask("GET", "/executions?kind=other", "").want(422)
+	stranger := h.key("acme", everyScope()...)
+	for _, path := range []string{"/runbooks", "/runbooks/disks/outputs", "/executions?runbookId=disks"} {
+		if foreign := h.ask("GET", path, "", "Authorization", "Bearer "+stranger).want(200); len(foreign.get("items").([]any)) != 0 {
+			t.Errorf("another tenant reads %s: %s", path, foreign.body)
+		}
+	}
 }
