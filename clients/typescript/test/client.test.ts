@@ -176,7 +176,8 @@ test("an environment is chosen by its name, and narrowed", async () => {
 });
 
 test("a prompt of an MCP server becomes the messages of a request", async () => {
-  for (const call of [client.mcpServer("none"), client.renderMcpPrompt("none", "review")]) assert.equal((await refused(call)).status, 404);
+  assert.equal((await refused(client.mcpServer("none"))).status, 404);
+  assert.equal((await refused(client.renderMcpPrompt("none", "review"))).status, 404);
   const messages = [{ role: "user" as const, content: "Review a/b." }];
   const asked: [string, unknown][] = [];
   const behind = new Signoff({
