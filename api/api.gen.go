@@ -678,10 +678,10 @@ type CreateExecution struct {
 	// `replace_blocks` also where it declares none; one of the same name takes the place of ours.
 	ClientTools *[]ClientTool `json:"clientTools,omitempty"`
 
-	// ContextFrom Ids of executions that have ended, in order. What was said in them, by people and by agents, goes in front of
-	// the conversation, without the tool calls; at most 1 MiB in all. With templates, their outputs are also there
+	// ContextFrom Executions that have ended, in order. What was said in them, by people and by agents, goes in front of
+	// the conversation; at most 1 MiB in all. With templates, their outputs are also there
 	// under the names of their blocks, where `outputsFrom` and `variables` leave the name free.
-	ContextFrom *[]string `json:"contextFrom,omitempty"`
+	ContextFrom *[]ContextSource `json:"contextFrom,omitempty"`
 
 	// Debug Keep the raw messages of an external agent for `GET …/debug`, and its standard error as events.
 	Debug *bool `json:"debug,omitempty"`
@@ -1057,7 +1057,7 @@ type Execution struct {
 
 	// Cause Null unless the status is `interrupted`.
 	Cause       *InterruptCause `json:"cause"`
-	ContextFrom []string        `json:"contextFrom"`
+	ContextFrom []ContextSource `json:"contextFrom"`
 
 	// CreatedAt RFC 3339, UTC, microseconds.
 	//

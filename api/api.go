@@ -67,6 +67,39 @@ func (c *RememberChoice) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*fields)(c))
 }
 
+// ContextSource is an execution whose conversation goes in front of another one's.
+type ContextSource struct {
+	ExecutionID string         `json:"executionId"`
+	Include     ContextInclude `json:"include,omitempty"` // empty: [IncludeMessages]
+}
+
+// ContextInclude says how much of a conversation is taken.
+type ContextInclude string
+
+const (
+	IncludeMessages  ContextInclude = "messages"  // of people and of agents
+	IncludeToolCalls ContextInclude = "toolCalls" // beside the messages, with their results
+)
+
+// UnmarshalJSON reads a source, or a bare id in its place.
+func (c *ContextSource) UnmarshalJSON(data []byte) error {
+	*c = ContextSource{}
+	if len(data) > 0 && data[0] == '"' {
+		return json.Unmarshal(data, &c.ExecutionID)
+	}
+	type fields ContextSource
+	return json.Unmarshal(data, (*fields)(c))
+}
+
+// MarshalJSON writes a bare id where nothing else was asked for.
+func (c ContextSource) MarshalJSON() ([]byte, error) {
+	if c.Include == "" || c.Include == IncludeMessages {
+		return domain.Encode(c.ExecutionID), nil
+	}
+	type fields ContextSource
+	return domain.Encode(fields(c)), nil
+}
+
 // PromptInput is what a client says: a text, or a list of parts.
 type PromptInput struct {
 	Text  string

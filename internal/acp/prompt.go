@@ -108,7 +108,7 @@ func withoutPrompt(prompt domain.Prompt) (history []domain.Message) {
 }
 
 func writeMessage(text *strings.Builder, message domain.Message) {
-	if said := whatWasSaid(message); said != "" {
+	if said := message.Said(); said != "" {
 		label := string(message.Role)
 		if message.Role == domain.RoleTool {
 			label = "result of the tool call " + message.ToolCallID
@@ -118,12 +118,4 @@ func writeMessage(text *strings.Builder, message domain.Message) {
 	for _, call := range message.ToolCalls {
 		fmt.Fprintf(text, "\n[tool call %s: %s]\n%s\n", call.ID, call.Tool, call.Arguments)
 	}
-}
-
-// whatWasSaid returns the text of a message, with a mention of each file. A tool result has its files beside its text; a prompt has them among its texts.
-func whatWasSaid(message domain.Message) string {
-	if message.Role != domain.RoleTool || message.Parts == nil {
-		return domain.Mentioned(message.Text, message.Parts)
-	}
-	return strings.TrimSpace(message.Text + "\n\n" + domain.Mentioned("", message.Parts))
 }

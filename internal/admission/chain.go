@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
 )
@@ -16,31 +17,31 @@ const (
 	MaxContext     = 1 << 20 // bytes of conversations
 	MaxOutputsFrom = 100
 	maxOutputName  = 200
-
-	// A log is read in pages, since a long one does not fit into memory.
-	logPageEvents = 1000
-	logPageBytes  = 1 << 20
 )
 
 // sources are the ended executions whose conversations and outputs a request uses.
 type sources struct {
-	context []domain.Execution          // in the order of the request
+	context []contextSource             // in the order of the request
 	outputs map[string]domain.Execution // by their names in templates
 }
 
 // findSources reads the executions that a request names. It requires the scope for reading executions.
-func (a *Admission) findSources(ctx context.Context, by keys.Principal, contextFrom []string, outputsFrom map[string]string) (sources, error) {
+func (a *Admission) findSources(ctx context.Context, by keys.Principal, contextFrom []api.ContextSource, outputsFrom map[string]string) (sources, error) {
 	found := sources{outputs: map[string]domain.Execution{}}
 	if len(contextFrom)+len(outputsFrom) > 0 && !by.May(keys.ExecutionsRead) {
 		return found, domain.Errorf(domain.CodeForbidden,
 			"contextFrom and outputsFrom show what other executions said: the key lacks the scope %s.", keys.ExecutionsRead)
 	}
-	for i, id := range contextFrom {
-		execution, err := a.ended(ctx, by, fmt.Sprintf("/contextFrom/%d", i), id)
+	for i, source := range contextFrom {
+		at := fmt.Sprintf("/contextFrom/%d", i)
+		if slices.ContainsFunc(contextFrom[:i], func(s api.ContextSource) bool { return s.ExecutionID == source.ExecutionID }) {
+			return found, domain.Invalid(at, "The execution stands there twice.")
+		}
+		execution, err := a.ended(ctx, by, at, source.ExecutionID)
 		if err != nil {
 			return found, err
 		}
-		found.context = append(found.context, execution)
+		found.context = append(found.context, contextSource{execution, source.Include == api.IncludeToolCalls})
 	}
 	for _, name := range slices.Sorted(maps.Keys(outputsFrom)) {
 		at := domain.Pointer("outputsFrom", name)
@@ -69,22 +70,19 @@ func (a *Admission) ended(ctx context.Context, by keys.Principal, at, id string)
 	}
 }
 
-// addSources adds the conversations of earlier executions to a request.
+// addSources adds the conversations of earlier executions to a request, and the names of their outputs.
 func (a *Admission) addSources(ctx context.Context, request *domain.Request, found sources) error {
-	left := MaxContext
-	for _, execution := range found.context {
-		messages, err := a.conversation(ctx, execution, left)
-		if err != nil {
-			return err
+	context, err := a.conversations(ctx, found.context)
+	if err != nil {
+		return err
+	}
+	request.Context = context
+	for _, source := range found.context {
+		request.ContextFrom = append(request.ContextFrom, source.execution.ID)
+		if source.calls {
+			request.ContextCalls = append(request.ContextCalls, source.execution.ID)
+			request.Requires = max(request.Requires, domain.RequiresContextCalls)
 		}
-		for _, message := range messages {
-			left -= len(message.Content)
-		}
-		if left < 0 {
-			return tooLongContext()
-		}
-		request.ContextFrom = append(request.ContextFrom, execution.ID)
-		request.Context = append(request.Context, messages...)
 	}
 	for name, execution := range found.outputs {
 		if request.OutputsFrom == nil {
@@ -93,61 +91,4 @@ func (a *Admission) addSources(ctx context.Context, request *domain.Request, fou
 		request.OutputsFrom[name] = execution.ID
 	}
 	return nil
-}
-
-func tooLongContext() error {
-	return domain.Invalid("/contextFrom", "The conversations of these executions are longer than %d bytes.", MaxContext)
-}
-
-// conversation returns the messages of people and of the agent. It leaves tool calls out: without their results, the agent would only ask
-// for them again. The states of the answers stay behind as well: they are of answers with their calls, and may be another model's.
-func (a *Admission) conversation(ctx context.Context, execution domain.Execution, limit int) ([]domain.InputMessage, error) {
-	messages := slices.Clone(execution.Request.Messages)
-	if prompt := domain.Mentioned(execution.Request.Prompt, execution.Request.Parts); prompt != "" {
-		messages = append(messages, domain.InputMessage{Role: domain.RoleUser, Content: prompt})
-	}
-	log, err := a.conversationEvents(ctx, execution.ID, limit)
-	if err != nil {
-		return nil, err
-	}
-	transcript := domain.NewTranscript()
-	for _, event := range log {
-		if err := transcript.Apply(event); err != nil {
-			return nil, err
-		}
-	}
-	for _, message := range transcript.Messages() {
-		spoken := message.Role == domain.RoleUser || message.Role == domain.RoleAssistant
-		if text := domain.Mentioned(message.Text, message.Parts); spoken && strings.TrimSpace(text) != "" {
-			messages = append(messages, domain.InputMessage{Role: message.Role, Content: text})
-		}
-	}
-	return messages, nil
-}
-
-// conversationEvents reads the events of a log that messages are made of, up to limit bytes of text.
-func (a *Admission) conversationEvents(ctx context.Context, id domain.ExecutionID, limit int) (log []domain.Event, err error) {
-	for after := int64(0); ; {
-		page, err := a.config.Executions.EventPage(ctx, id, after, logPageEvents, logPageBytes)
-		if err != nil || len(page) == 0 {
-			return log, err
-		}
-		after = page[len(page)-1].Seq
-		for _, event := range page {
-			switch event.Type {
-			case domain.MessageDeltaType:
-				payload, err := event.Payload()
-				if err != nil {
-					return nil, err
-				}
-				if limit -= len(payload.(domain.MessageDelta).Text); limit < 0 { //nolint:forcetypeassert // of this type
-					return nil, tooLongContext()
-				}
-			case domain.TurnStartedType, domain.TurnEndedType, domain.MessageCompletedType, domain.ToolCallRequestedType:
-			default:
-				continue
-			}
-			log = append(log, event)
-		}
-	}
 }

@@ -176,13 +176,13 @@ func templateValues(variables json.RawMessage, found sources) (map[string]any, e
 		}
 		named[name] = map[string]any{"output": OutputValue(found.outputs[name])}
 	}
-	for _, execution := range slices.Backward(found.context) { // the last of equal names counts
-		block := execution.Request.Block
+	for _, source := range slices.Backward(found.context) { // the last of equal names counts
+		block := source.execution.Request.Block
 		if block == nil {
 			continue
 		}
 		if _, taken := named[block.Name]; !taken {
-			named[block.Name] = map[string]any{"output": OutputValue(execution)}
+			named[block.Name] = map[string]any{"output": OutputValue(source.execution)}
 		}
 	}
 	return data, nil

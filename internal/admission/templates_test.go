@@ -76,8 +76,8 @@ func TestTooMuchForTemplates(t *testing.T) {
 		Output:  &domain.Output{Text: strings.Repeat("a", template.MaxVariables)},
 	}
 	for at, found := range map[string]sources{
-		"/outputsFrom": {outputs: map[string]domain.Execution{"q": long}, context: []domain.Execution{long}},
-		"/contextFrom": {context: []domain.Execution{long}},
+		"/outputsFrom": {outputs: map[string]domain.Execution{"q": long}, context: []contextSource{{execution: long}}},
+		"/contextFrom": {context: []contextSource{{execution: long}}},
 	} {
 		_, err := templateData(json.RawMessage(`{"x":1}`), found)
 		var coded *domain.Error

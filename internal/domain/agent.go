@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"strings"
 )
 
 // Agent answers the prompts of one execution. A session opens it, asks it one turn at a time and closes it.
@@ -312,6 +313,14 @@ type Message struct {
 	ToolCallID string     // of a tool result
 
 	Counted *TokenCount // of the assistant: the conversation up to and with this answer; nil: nobody has counted it
+}
+
+// Said is the message for a reader of text alone. A tool result has its files beside its text; a prompt has them among its texts.
+func (m Message) Said() string {
+	if m.Role != RoleTool || m.Parts == nil {
+		return Mentioned(m.Text, m.Parts)
+	}
+	return strings.TrimSpace(m.Text + "\n\n" + Mentioned("", m.Parts))
 }
 
 // TokenCount is how many tokens a conversation had for the model that answered, as its provider counted: what it read, and what it wrote.

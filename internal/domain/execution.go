@@ -88,7 +88,8 @@ type Request struct {
 	Budget                 Budget                 `json:"budget,omitzero"`
 	Block                  *BlockName             `json:"block,omitempty"`        // of the runbook that it was started by
 	ContextFrom            []ExecutionID          `json:"contextFrom,omitempty"`  // whose conversations are Context
-	Context                []InputMessage         `json:"context,omitempty"`      // what was said in earlier executions; before Messages
+	ContextCalls           []ExecutionID          `json:"contextCalls,omitempty"` // of ContextFrom: those whose tool calls are in Context
+	Context                []ContextMessage       `json:"context,omitempty"`      // what was said in earlier executions; before Messages
 	OutputsFrom            map[string]ExecutionID `json:"outputsFrom,omitempty"`  // what the templates were rendered with, by name
 	OutputSchema           json.RawMessage        `json:"outputSchema,omitempty"` // that the final answer fits; a JSON Schema
 	Runbook                Runbook                `json:"runbook,omitzero"`
@@ -116,8 +117,12 @@ const RequiresMCPServers = 4
 // RequiresFirstPrompt is required by an execution that was created without a prompt: an older server would ask its agent to answer an empty one.
 const RequiresFirstPrompt = 5
 
+// RequiresContextCalls is required by an execution that begins with the tool calls of earlier ones: an older server would send their results to a
+// model without the calls.
+const RequiresContextCalls = 6
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresFirstPrompt
+const Understands = RequiresContextCalls
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {

@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"testing"
 
@@ -43,13 +44,13 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 	if diff := cmp.Diff([]any{spoken, asked, written}, a.get("contextFrom")); diff != "" {
 		t.Error(diff)
 	}
-	user := func(text string) domain.InputMessage {
-		return domain.InputMessage{Role: domain.RoleUser, Content: text}
+	user := func(text string) domain.ContextMessage {
+		return domain.ContextMessage{Role: domain.RoleUser, Content: text}
 	}
-	agent := func(text string) domain.InputMessage {
-		return domain.InputMessage{Role: domain.RoleAssistant, Content: text}
+	agent := func(text string) domain.ContextMessage {
+		return domain.ContextMessage{Role: domain.RoleAssistant, Content: text}
 	}
-	want := []domain.InputMessage{
+	want := []domain.ContextMessage{
 		user("say one"), agent("done: one"), user("say two"), agent("done: two"),
 		user("hi"), agent("hello"), user("ask df"), agent("done: df"), // the call itself is not told again
 		user(`blocks [{"type":"script","props":{"code":"df"}}]`), // nor are the blocks
@@ -57,6 +58,22 @@ func TestEarlierConversationsGoInFront(t *testing.T) {
 	if diff := cmp.Diff(want, k.request.Context); diff != "" {
 		t.Error(diff)
 	}
+
+	whole := `{"executionId":"` + asked + `","include":"toolCalls"}`
+	a = h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%s,{"executionId":%q}]}`, valid, whole, spoken)).want(201)
+	if diff := cmp.Diff([]any{map[string]any{"executionId": asked, "include": "toolCalls"}, spoken}, a.get("contextFrom")); diff != "" {
+		t.Error(diff)
+	}
+	call := agent("")
+	call.ToolCalls = []domain.ContextCall{{ID: "earlier_1", Tool: "bash", Arguments: json.RawMessage(`{"command":"df"}`)}}
+	want = []domain.ContextMessage{
+		user("hi"), agent("hello"), user("ask df"), call, {Role: domain.RoleTool, Content: `{"command":"df"}`, ToolCallID: "earlier_1"}, agent("done: df"),
+		user("say one"), agent("done: one"), user("say two"), agent("done: two"),
+	}
+	if diff := cmp.Diff(want, k.request.Context); diff != "" || k.request.Requires < domain.RequiresContextCalls {
+		t.Errorf("requires %d: %s", k.request.Requires, diff)
+	}
+	h.ask("POST", "/executions", fmt.Sprintf(`{%s,"contextFrom":[%s,%q]}`, valid, whole, asked)).problem(422, domain.CodeInvalid)
 }
 
 func TestEarlierOutputsAreThereByName(t *testing.T) {

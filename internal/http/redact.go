@@ -23,6 +23,6 @@ func redact(e *api.Execution) {
 	e.Prompt, e.SystemPrompt, e.Instructions, e.Messages = nil, nil, nil, nil
 	e.Parts = nil
 	e.OutputSchema, e.Output, e.Block, e.AgentSession = nil, nil, nil, nil
-	e.ContextFrom, e.OutputsFrom, e.Metadata = []string{}, map[string]string{}, map[string]string{}
+	e.ContextFrom, e.OutputsFrom, e.Metadata = []api.ContextSource{}, map[string]string{}, map[string]string{}
 	e.PendingApprovals, e.PendingToolCalls = []api.ApprovalSummary{}, []api.ClientCallSummary{}
 }

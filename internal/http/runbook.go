@@ -2,6 +2,7 @@ package http
 
 import (
 	"cmp"
+	"slices"
 
 	"signoff/api"
 	"signoff/internal/domain"
@@ -12,7 +13,13 @@ func addRunbook(out *api.Execution, r domain.Request) {
 	out.Warnings = append([]domain.Detail{}, r.Warnings...)
 	out.Kind = cmp.Or(r.Kind, domain.KindAgent)
 	out.Block = r.Block
-	out.ContextFrom = mapped(r.ContextFrom, func(id domain.ExecutionID) string { return string(id) })
+	out.ContextFrom = mapped(r.ContextFrom, func(id domain.ExecutionID) api.ContextSource {
+		source := api.ContextSource{ExecutionID: string(id)}
+		if slices.Contains(r.ContextCalls, id) {
+			source.Include = api.IncludeToolCalls
+		}
+		return source
+	})
 	out.OutputsFrom = map[string]string{}
 	for name, id := range r.OutputsFrom {
 		out.OutputsFrom[name] = string(id)

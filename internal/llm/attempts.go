@@ -19,6 +19,9 @@ import (
 func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) {
 	asked := t.agent.models.asked()
 	view := t.agent.conversation.view()
+	if len(t.agent.tools.definitions) == 0 {
+		view = inWords(view)
+	}
 	question := provider.Request{System: t.system, Tools: t.agent.tools.definitions,
 		Schema: t.schema(), Settings: t.settings(), CacheKey: string(t.agent.execution.ID)}
 	repeated, err := t.retries(ctx)

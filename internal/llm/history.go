@@ -1,6 +1,11 @@
 package llm
 
-import "signoff/internal/domain"
+import (
+	"fmt"
+	"strings"
+
+	"signoff/internal/domain"
+)
 
 // noResult stands for a result that the log does not have, so that a provider accepts the conversation.
 const noResult = "There is no result of this call."
@@ -29,6 +34,29 @@ func orderly(history []domain.Message) []domain.Message {
 		}
 	}
 	return ordered
+}
+
+// inWords writes calls and their results as texts. Vendors refuse a conversation with calls from a model that has no tools, such as one that begins with
+// the calls of another execution.
+func inWords(view []domain.Message) []domain.Message {
+	words := make([]domain.Message, 0, len(view))
+	for _, message := range view {
+		var text strings.Builder
+		if message.Role == domain.RoleTool {
+			message.Role, message.ToolCallID = domain.RoleUser, ""
+			text.WriteString("[result of a tool call]\n")
+		}
+		text.WriteString(message.Text)
+		for _, call := range message.ToolCalls {
+			fmt.Fprintf(&text, "\n[tool call: %s]\n%s", call.Tool, call.Arguments)
+		}
+		if message.ToolCalls != nil {
+			message.ToolCalls, message.State = nil, nil // the state belongs to the calls
+		}
+		message.Text = strings.TrimSpace(text.String())
+		words = append(words, message)
+	}
+	return words
 }
 
 // withoutAsides leaves out what a model has said instead of handing in blocks, and then did hand in. The turn that nudged it has left

@@ -150,7 +150,7 @@ func (c *conversation) partOf(result domain.Message) string {
 	head := strings.ToValidUTF8(text[:begins], "")
 	tail := strings.ToValidUTF8(text[len(text)-room/3:], "")
 	how := "Ask for less at once."
-	if c.reads {
+	if c.reads && !domain.IsContextCall(result.ToolCallID) {
 		how = fmt.Sprintf("To see it, use the tool read with the path %q, the offset %d and a small limit.",
 			tools.OutputPath(result.ToolCallID), 1+strings.Count(head, "\n"))
 	}

@@ -232,3 +232,22 @@ func TestPicturesOfOldResultsGoWithTheirTexts(t *testing.T) {
 		t.Errorf("pictures: %v and %v", view[2].Parts, view[4].Parts)
 	}
 }
+
+// TestCallsForAModelWithoutTools: the Messages API refuses calls in a conversation where the request has no tools.
+func TestCallsForAModelWithoutTools(t *testing.T) {
+	view := inWords([]domain.Message{
+		{Role: domain.RoleUser, Text: "How full is it?"},
+		{Role: domain.RoleAssistant, Text: "I look.", State: json.RawMessage(`"signed"`), ToolCalls: []domain.ToolCall{{ID: "a", Tool: "bash", Arguments: json.RawMessage(`{"command":"df"}`)}}},
+		{Role: domain.RoleTool, ToolCallID: "a", Text: "91 %"},
+		{Role: domain.RoleAssistant, Text: "Full."},
+	})
+	want := []domain.Message{
+		{Role: domain.RoleUser, Text: "How full is it?"},
+		{Role: domain.RoleAssistant, Text: "I look.\n[tool call: bash]\n{\"command\":\"df\"}"},
+		{Role: domain.RoleUser, Text: "[result of a tool call]\n91 %"},
+		{Role: domain.RoleAssistant, Text: "Full."},
+	}
+	if diff := cmp.Diff(want, view); diff != "" {
+		t.Error(diff)
+	}
+}

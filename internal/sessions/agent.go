@@ -156,7 +156,10 @@ func (a *agent) host() *host {
 // history is the conversation so far: the messages that the client brought, and those of the log.
 func (a *agent) history() ([]domain.Message, error) {
 	var history []domain.Message
-	for _, m := range slices.Concat(a.execution.Request.Context, a.execution.Request.Messages) {
+	for _, m := range a.execution.Request.Context {
+		history = append(history, m.Message())
+	}
+	for _, m := range a.execution.Request.Messages {
 		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
 	}
 	if prompt, parts := a.execution.Request.Prompt, a.execution.Request.Parts; strings.TrimSpace(prompt) != "" || parts != nil {

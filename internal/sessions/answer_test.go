@@ -158,9 +158,13 @@ func TestAnEarlierConversationComesFirst(t *testing.T) {
 		return domain.StopEndTurn, t.Say("m1", "hello again")
 	})
 	w.ended(w.start(func(r *domain.Request) {
-		r.Context = []domain.InputMessage{{Role: domain.RoleUser, Content: "hi"}, {Role: domain.RoleAssistant, Content: "hello"}}
+		r.Context = []domain.ContextMessage{
+			{Role: domain.RoleUser, Content: "hi"},
+			{Role: domain.RoleAssistant, ToolCalls: []domain.ContextCall{{ID: "earlier_1", Tool: "bash", Arguments: json.RawMessage(`{"command":"df"}`)}}},
+			{Role: domain.RoleTool, Content: "91 %", ToolCallID: "earlier_1"},
+		}
 	}))
-	if len(history) != 3 || history[0].Text != "hi" || history[1].Role != domain.RoleAssistant || history[2].Text != "go" {
+	if len(history) != 4 || history[0].Text != "hi" || history[1].ToolCalls[0].Tool != "bash" || history[2].ToolCallID != "earlier_1" || history[3].Text != "go" {
 		t.Errorf("%+v", history)
 	}
 }

@@ -187,7 +187,6 @@ type showing struct {
 	Prompt           string
 	SystemPrompt     *string
 	Block            *domain.BlockName
-	ContextFrom      []string
 	PendingApprovals []approval
 	PendingToolCalls []clientCall
 	Generation       *generationSummary

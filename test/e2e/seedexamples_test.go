@@ -338,6 +338,37 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
+	"003: a chain of steps": {
+		steps: []script{calls("bash", object{"command": "echo 91 percent"}), finally("The disk is full.")},
+		sent: func(s *story) object {
+			return internally(s, "go", object{"capabilities": object{"execute": "allow"}})
+		},
+		then: func(s *story, id string) {
+			completesWith("The disk is full.")(s, id)
+			for tools, want := range map[string][]string{
+				"bash": {"user:", "assistant:bash", "tool:91 percent\n", "assistant:The disk is full.", "user:"}, "": {"user:", "assistant:", "user:[result of a tool call]\n91 percent", "assistant:The disk is full.", "user:"},
+			} {
+				next := s.createdAs(internally(s, "and now?", object{
+					"tools": object{"enabled": strings.Fields(tools)}, "contextFrom": []object{{"executionId": id, "include": "toolCalls"}},
+				}))
+				s.over(next, domain.StatusCompleted)
+				requests := s.requests()
+				sent := requests[len(requests)-1][1:]
+				if len(sent) != len(want) {
+					s.t.Fatalf("%+v", sent)
+				}
+				for i, message := range sent {
+					got := message.Role + ":" + message.Content
+					if len(message.ToolCalls) > 0 {
+						got = message.Role + ":" + message.ToolCalls[0].Function.Name
+					}
+					if !strings.HasPrefix(got, want[i]) {
+						s.t.Errorf("tools %q: message %d is %q", tools, i, got)
+					}
+				}
+			}
+		},
+	},
 	"003: full trust": {
 		steps: []script{calls("bash", object{"command": "echo trusted > trusted.txt; cat trusted.txt"}), finally("done")},
 		sent:  func(s *story) object { return internally(s, "go", object{"safeMode": false}) },
