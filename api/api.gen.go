@@ -14,6 +14,11 @@ const (
 	AgentBlockTypeAgent AgentBlockType = "agent"
 )
 
+// Defines values for BlockOutputScope.
+const (
+	BlockOutputScopeOutput BlockOutputScope = "output"
+)
+
 // Defines values for CapabilitiesHost.
 const (
 	CapabilitiesHostAsk  CapabilitiesHost = "ask"
@@ -94,20 +99,25 @@ const (
 	NextAttemptReasonRecovery NextAttemptReason = "recovery"
 )
 
-// Defines values for OutputKeyType.
-const (
-	OutputKeyTypeArray   OutputKeyType = "array"
-	OutputKeyTypeBoolean OutputKeyType = "boolean"
-	OutputKeyTypeNull    OutputKeyType = "null"
-	OutputKeyTypeNumber  OutputKeyType = "number"
-	OutputKeyTypeObject  OutputKeyType = "object"
-	OutputKeyTypeString  OutputKeyType = "string"
-)
-
 // Defines values for TemplateSyntax.
 const (
 	TemplateSyntaxDollar TemplateSyntax = "dollar"
 	TemplateSyntaxJinja  TemplateSyntax = "jinja"
+)
+
+// Defines values for TemplateVariableScope.
+const (
+	TemplateVariableScopeVariable TemplateVariableScope = "variable"
+)
+
+// Defines values for ValueType.
+const (
+	ValueTypeArray   ValueType = "array"
+	ValueTypeBoolean ValueType = "boolean"
+	ValueTypeNull    ValueType = "null"
+	ValueTypeNumber  ValueType = "number"
+	ValueTypeObject  ValueType = "object"
+	ValueTypeString  ValueType = "string"
 )
 
 // AcceptGeneration defines model for AcceptGeneration.
@@ -484,14 +494,12 @@ type BlockOutput struct {
 	Keys        []OutputKey `json:"keys"`
 
 	// Name Of the block.
-	Name string `json:"name"`
+	Name  string           `json:"name"`
+	Scope BlockOutputScope `json:"scope"`
 }
 
-// BlockOutputPage defines model for BlockOutputPage.
-type BlockOutputPage struct {
-	Items      []BlockOutput `json:"items"`
-	NextCursor *string       `json:"nextCursor"`
-}
+// BlockOutputScope defines model for BlockOutput.Scope.
+type BlockOutputScope string
 
 // BlockPresentation What an editor keeps in a block to show it. It is ignored, and listed in `warnings` of the execution.
 type BlockPresentation = json.RawMessage
@@ -752,7 +760,7 @@ type CreateExecution struct {
 
 	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
-	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+	// `structured` and `finishReason`. A name that stands twice, or that `variables` has in `doc.named`, too, is 422.
 	OutputsFrom OutputsFrom      `json:"outputsFrom,omitempty"`
 	Policy      *ExecutionPolicy `json:"policy,omitempty"`
 
@@ -1666,19 +1674,16 @@ type Output struct {
 // OutputKey defines model for OutputKey.
 type OutputKey struct {
 	// Name Example: text
-	Name string        `json:"name"`
-	Type OutputKeyType `json:"type"`
+	Name string    `json:"name"`
+	Type ValueType `json:"type"`
 
 	// Value The value, at most 200 characters of it: a text as it is, all else as JSON. Secrets are masked.
-	Value string `json:"value"`
+	Value ShortValue `json:"value"`
 }
-
-// OutputKeyType defines model for OutputKey.Type.
-type OutputKeyType string
 
 // OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 // `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
-// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+// `structured` and `finishReason`. A name that stands twice, or that `variables` has in `doc.named`, too, is 422.
 type OutputsFrom = map[string]string
 
 // PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8; in the result of a tool, audio (WAV, MP3, Ogg, FLAC, M4A).
@@ -2037,7 +2042,7 @@ type RenderMcpPrompt struct {
 type RenderTemplate struct {
 	// OutputsFrom Ids of executions that have ended, by the names under which templates find their outputs:
 	// `doc.named['name'].output` has `text`, `success`, `error`, `durationSeconds`, `inputTokens`, `outputTokens`,
-	// `structured` and `finishReason`. A name that `variables` has in `doc.named`, too, is 422.
+	// `structured` and `finishReason`. A name that stands twice, or that `variables` has in `doc.named`, too, is 422.
 	OutputsFrom OutputsFrom `json:"outputsFrom,omitempty"`
 	Template    string      `json:"template"`
 
@@ -2169,14 +2174,43 @@ type Settings struct {
 	Models []string `json:"models"`
 }
 
+// ShortValue The value, at most 200 characters of it: a text as it is, all else as JSON. Secrets are masked.
+type ShortValue = string
+
 // SourceType `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
 // speaks the Agent Client Protocol.
 type SourceType = domain.SourceType
+
+// TemplateNamePage defines model for TemplateNamePage.
+type TemplateNamePage struct {
+	Items      []BlockOutput `json:"items"`
+	NextCursor *string       `json:"nextCursor"`
+
+	// Variables Sorted by name. Empty on all pages but the first.
+	Variables []TemplateVariable `json:"variables"`
+}
 
 // TemplateSyntax `jinja`: expressions, conditions, loops and filters, in the syntax of MiniJinja. `dollar`: `${NAME}` stands for a
 // variable that is there, and for nothing else; never for the server's environment. `$1`, `$2` … stand for variables with these
 // names where any variable has a number for its name.
 type TemplateSyntax string
+
+// TemplateVariable defines model for TemplateVariable.
+type TemplateVariable struct {
+	// ExecutionId The newest execution that was created with it.
+	ExecutionId string `json:"executionId"`
+
+	// Name Example: host
+	Name  string                `json:"name"`
+	Scope TemplateVariableScope `json:"scope"`
+	Type  ValueType             `json:"type"`
+
+	// Value The value, at most 200 characters of it: a text as it is, all else as JSON. Secrets are masked.
+	Value ShortValue `json:"value"`
+}
+
+// TemplateVariableScope defines model for TemplateVariable.Scope.
+type TemplateVariableScope string
 
 // Tool defines model for Tool.
 type Tool struct {
@@ -2222,6 +2256,9 @@ type UsedRunbook struct {
 	LastExecution RunbookExecution `json:"lastExecution"`
 	RunbookId     string           `json:"runbookId"`
 }
+
+// ValueType defines model for ValueType.
+type ValueType string
 
 // Verb defines model for Verb.
 type Verb = domain.Verb

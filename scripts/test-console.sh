@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The console in a browser: its pure modules in Node, then the whole of it in Chromium against the server's binary. Screenshots are left in
+# The console in a browser: its pure modules in Node, then the whole of it in Chromium against the server's binary, and the client's example page. Screenshots are left in
 # test/console/shots. The last line says how many tests ran. Without npm, Chromium, and a network the first time, it fails, and skips nothing.
 #
 #   scripts/test-console.sh [flags of node --test]      such as --test-name-pattern=phone
@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 . scripts/steps.sh
 tests=$PWD/test/console
+client=$PWD/clients/typescript
 browser=${SIGNOFF_CHROMIUM:-chromium}
 
 # playwright-core drives whatever browser is there; it downloads none.
@@ -34,6 +35,8 @@ clear_shots() { [ -n "${FILES:-}" ] || { rm -rf "$tests/shots" && mkdir -p "$tes
 step provide provide
 step install npm_packages "$tests"
 step node node_20 "$tests"
+step client npm_packages "$client"
+step example npm run --silent --prefix "$client" build:test
 step server make -s build BIN="$tool/signoff"
 step agent env CGO_ENABLED=0 go build -trimpath -o "$tool/agent" ./internal/acp/acptest/agent
 step shots clear_shots

@@ -130,6 +130,9 @@ func (a *Admission) withDefaults(body api.CreateExecution) domain.Request {
 		OutputSchema:           body.OutputSchema,
 		Runbook:                a.runbook(body),
 	}
+	if request.RunbookID != "" {
+		request.Variables = a.keptVariables(body.Variables)
+	}
 	if body.Block != nil {
 		request.Warnings = presentation(*body.Block)
 		request.Block = &domain.BlockName{ID: body.Block.Id, Name: api.Or(body.Block.Props.Name, defaultBlockName)}

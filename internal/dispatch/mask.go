@@ -30,7 +30,7 @@ func withoutTexts(r domain.Request) []byte {
 	for i := range r.Parts {
 		r.Parts[i].Text, r.Parts[i].Path, r.Parts[i].Name = "", "", ""
 	}
-	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata = "", nil, nil, "", "", nil
+	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata, r.Variables = "", nil, nil, "", "", nil, nil
 	if r.Runbook.Document != nil {
 		r.Runbook.Document = &domain.Document{Revision: r.Runbook.Document.Revision}
 	}

@@ -91,6 +91,7 @@ type Request struct {
 	ContextCalls           []ExecutionID          `json:"contextCalls,omitempty"` // of ContextFrom: those whose tool calls are in Context
 	Context                []ContextMessage       `json:"context,omitempty"`      // what was said in earlier executions; before Messages
 	OutputsFrom            map[string]ExecutionID `json:"outputsFrom,omitempty"`  // what the templates were rendered with, by name
+	Variables              TemplateVariables      `json:"variables,omitempty"`    // that the templates could name; nil without a runbook
 	OutputSchema           json.RawMessage        `json:"outputSchema,omitempty"` // that the final answer fits; a JSON Schema
 	Runbook                Runbook                `json:"runbook,omitzero"`
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs

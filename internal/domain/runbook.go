@@ -42,6 +42,15 @@ type BlockType struct {
 	PropsSchema json.RawMessage `json:"propsSchema,omitempty"` // a JSON Schema of props; nil: any
 }
 
+// TemplateVariables are the variables that templates of a request could name, by name.
+type TemplateVariables map[string]TemplateVariable
+
+// TemplateVariable is one of [TemplateVariables], as a list of completions shows it. The value itself is not kept.
+type TemplateVariable struct {
+	Type  string `json:"type"`  // of a JSON value: string, number, boolean, object, array or null
+	Value string `json:"value"` // the beginning of it, without secrets
+}
+
 // ClientTool is a tool that the client runs: the agent asks for it, and the answer comes through the API.
 type ClientTool struct {
 	Name        string          `json:"name"`

@@ -3,7 +3,6 @@ package http
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 
@@ -33,56 +32,55 @@ type listOutputs struct {
 	paged
 }
 
-// listOutputs returns the outputs that a template of the runbook may name: of each block the newest execution that has ended.
+// listOutputs returns what a template of the runbook may name: of each block the output of its newest execution that has ended, and the variables of
+// the newest executions.
 func (s *Server) listOutputs(ctx context.Context, request listOutputs) (responder, error) {
-	page, err := s.reader.Executions(ctx, principalOf(ctx).Tenant, store.ExecutionFilter{
+	tenant := principalOf(ctx).Tenant
+	page, err := s.reader.Executions(ctx, tenant, store.ExecutionFilter{
 		RunbookID: request.ID, Latest: store.LatestOfBlock, Cursor: request.Cursor, Limit: request.Limit,
 	})
-	return okJSON(api.BlockOutputPage{Items: mapped(page.Items, toBlockOutput), NextCursor: textOrNull(page.Next)}), err
+	if err != nil {
+		return nil, err
+	}
+	out := api.TemplateNamePage{Items: mapped(page.Items, toBlockOutput), Variables: []api.TemplateVariable{}, NextCursor: textOrNull(page.Next)}
+	if request.Cursor != "" {
+		return okJSON(out), nil
+	}
+	newest, err := s.reader.Executions(ctx, tenant, store.ExecutionFilter{RunbookID: request.ID, Limit: variableSources})
+	out.Variables = variablesOf(newest.Items)
+	return okJSON(out), err
+}
+
+// variableSources is how many executions of a runbook are read for their variables.
+const variableSources = 50
+
+// variablesOf lists the variables of executions by name. The executions come with the newest first, and the newest value of a name counts.
+func variablesOf(newestFirst []domain.Execution) []api.TemplateVariable {
+	found := map[string]api.TemplateVariable{}
+	for _, execution := range slices.Backward(newestFirst) {
+		for name, kept := range execution.Request.Variables {
+			found[name] = api.TemplateVariable{
+				Scope: api.TemplateVariableScopeVariable, Name: name, Type: api.ValueType(kept.Type), Value: kept.Value, ExecutionId: string(execution.ID),
+			}
+		}
+	}
+	list := []api.TemplateVariable{}
+	for _, name := range slices.Sorted(maps.Keys(found)) {
+		list = append(list, found[name])
+	}
+	return list
 }
 
 // toBlockOutput lists the keys of an output as templates see them.
 func toBlockOutput(ended domain.Execution) api.BlockOutput {
 	out := api.BlockOutput{
+		Scope:   api.BlockOutputScopeOutput,
 		BlockId: ended.Request.Block.ID, Name: ended.Request.Block.Name, ExecutionId: string(ended.ID), EndedAt: timeOrNull(ended.Ended), Keys: []api.OutputKey{},
 	}
 	value := admission.OutputValue(ended)
 	for _, name := range slices.Sorted(maps.Keys(value)) {
 		encoded := domain.Encode(value[name])
-		out.Keys = append(out.Keys, api.OutputKey{Name: name, Type: jsonType(encoded), Value: shortValue(encoded)})
+		out.Keys = append(out.Keys, api.OutputKey{Name: name, Type: api.ValueType(admission.JSONType(encoded)), Value: admission.ShortValue(encoded)})
 	}
 	return out
-}
-
-// jsonType names the type of a JSON value.
-func jsonType(value json.RawMessage) api.OutputKeyType {
-	switch value[0] {
-	case '"':
-		return api.OutputKeyTypeString
-	case '{':
-		return api.OutputKeyTypeObject
-	case '[':
-		return api.OutputKeyTypeArray
-	case 't', 'f':
-		return api.OutputKeyTypeBoolean
-	case 'n':
-		return api.OutputKeyTypeNull
-	default:
-		return api.OutputKeyTypeNumber
-	}
-}
-
-const maxShownValue = 200 // characters of a value in a list of outputs
-
-// shortValue is a value as a list of completions shows it: a text as it is, all others as JSON.
-func shortValue(value json.RawMessage) string {
-	shown := string(value)
-	var text string
-	if json.Unmarshal(value, &text) == nil && value[0] == '"' {
-		shown = text
-	}
-	if runes := []rune(shown); len(runes) > maxShownValue {
-		return string(runes[:maxShownValue]) + "…"
-	}
-	return shown
 }

@@ -40,7 +40,7 @@ func every(t *testing.T) map[tools.Tool]string {
 		tools.MemoryWrite{}: `{"scope": "global", "content": "x", "mode": "replace", "revision": 3}`,
 		tools.WebFetch{}:    `{"url": "http://127.0.0.1:1", "maxBytes": 2048}`,
 		search:              `{"query": "x"}`,
-		readSchema(map[string]json.RawMessage{"Step": json.RawMessage(`{"type": "object"}`)}): `{"name": "Step", "pointer": "/type"}`,
+		readSchema(map[string]json.RawMessage{"Step": json.RawMessage(`{"type": "object"}`)}): `{"name": "Step", "pointer": "/type", "scope": "service"}`,
 		tools.GetRunbookDocument{}: `{"offset": 1, "limit": 5}`,
 		tools.GetBlockDocs{}:       `{"types": ["script"]}`,
 		tools.GetDefaultShell{}:    `{}`,

@@ -478,12 +478,12 @@ var seedExamples = map[string]seedExample{
 	"000: what a template may name": {
 		steps: []script{finally("Two disks are full.")},
 		sent: func(s *story) object {
-			return object{"block": agentBlock(object{"name": "analyze", "prompt": s.prompt("go")}), "runbookId": "autocompletes"}
+			return object{"block": agentBlock(object{"name": "analyze", "prompt": s.prompt("go")}), "runbookId": "autocompletes", "variables": object{"region": "eu-west"}}
 		},
 		then: func(s *story, id string) {
 			s.over(id, domain.StatusCompleted)
 			_, listed := s.do("GET", "/runbooks/autocompletes/outputs", nil)
-			for _, word := range []string{`"analyze"`, "durationSeconds", "inputTokens", "Two disks are full."} {
+			for _, word := range []string{`"analyze"`, "durationSeconds", "inputTokens", "Two disks are full.", `"region"`, "eu-west"} {
 				if !strings.Contains(string(listed), word) {
 					s.t.Errorf("%s is not in %s", word, listed)
 				}

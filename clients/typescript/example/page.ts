@@ -86,9 +86,9 @@ function promptOf(block: Block): HTMLElement[] {
 }
 
 const keys: Record<State["status"], string> = {
-  idle: "Ctrl+Enter in the prompt generates blocks.",
+  idle: "Ctrl+Enter in a prompt generates blocks · Ctrl+K opens an empty prompt.",
   generating: "Escape stops it.",
-  cancelled: "Cancelled. Ctrl+Enter in the prompt generates blocks.",
+  cancelled: "Cancelled. Ctrl+Enter in a prompt generates blocks · Ctrl+K opens an empty prompt.",
   postGeneration: "Tab accepts · E edits · Escape takes the blocks away",
   editing: "Enter asks for the change · Escape closes the field",
   submittingEdit: "Escape takes the blocks away.",
@@ -121,6 +121,13 @@ part("edit").addEventListener("submit", (event) => {
 });
 part("text").addEventListener("input", () => flow.edit(part<HTMLInputElement>("text").value));
 
+/** Opens a prompt to type into. It is a block like any other prompt, so Ctrl+Enter in it does the same. An empty one is not opened twice. */
+function openPrompt(): void {
+  const empty = runbook.blocks.find(({ type, props }) => type === "prompt" && props["text"] === "");
+  const { id } = empty ?? runbook.add("prompt", { text: "" });
+  part("blocks").querySelector<HTMLElement>(`[data-id="${id}"] textarea`)?.focus();
+}
+
 const acts: Partial<Record<State["status"], Record<string, () => void>>> = {
   postGeneration: { tab: () => void flow.accept(), e: () => flow.edit() },
   interrupted: { r: () => void flow.retry(), g: () => void flow.giveUp() },
@@ -128,6 +135,10 @@ const acts: Partial<Record<State["status"], Record<string, () => void>>> = {
 
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") return flow.cancel();
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
+    event.preventDefault(); // the browser would go to its address bar
+    return openPrompt();
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).closest("textarea, input")) return;
   const act = acts[flow.state.status]?.[event.key.toLowerCase()];
   if (act === undefined) return;

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -115,12 +116,23 @@ func (p *parser) explain(err error) error {
 	case errors.As(err, &coded):
 		return err
 	case errors.As(err, &wrong) && errors.Is(err, jsontext.ErrDuplicateName):
-		twice := malformed("A name stands twice in the same object.")
-		twice.Details = []domain.Detail{{Pointer: string(wrong.JSONPointer), Message: twice.Message}}
-		return twice
+		return duplicate(string(wrong.JSONPointer))
 	default:
 		return malformed("The body is not valid JSON: it breaks at byte %d.", p.InputOffset())
 	}
+}
+
+// templateNames are the members of a body whose own members are names of templates. A person chooses such a name in an editor, so a second one is a
+// mistake in a form, and no broken client.
+var templateNames = []string{"/outputsFrom/", "/variables/"}
+
+func duplicate(pointer string) error {
+	if slices.ContainsFunc(templateNames, func(names string) bool { return strings.HasPrefix(pointer, names) }) {
+		return domain.Invalid(pointer, "Two values have this name; a template could not tell them apart.")
+	}
+	twice := malformed("A name stands twice in the same object.")
+	twice.Details = []domain.Detail{{Pointer: pointer, Message: twice.Message}}
+	return twice
 }
 
 func malformed(format string, args ...any) *domain.Error {

@@ -43,6 +43,7 @@ func TestWhatIsNotStrictJSONIsRefusedWhereItIs(t *testing.T) {
 	}{
 		`{"a":[{"b":1,"b":2}]}`:          {domain.CodeMalformed, "/a/0/b"},
 		`{"a":1,"\u0061":2}`:             {domain.CodeMalformed, "/a"},
+		`{"outputsFrom":{"a":1,"a":2}}`:  {domain.CodeInvalid, "/outputsFrom/a"},
 		`{"a/~":{"x":1,"x":1}}`:          {domain.CodeMalformed, "/a~1~0/x"},
 		`{"a":["x","\u0000"]}`:           {domain.CodeInvalid, "/a/1"},
 		`{"a":{"n\u0000":1}}`:            {domain.CodeInvalid, "/a"},

@@ -1,0 +1,71 @@
+package admission
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"unicode/utf8"
+
+	"signoff/internal/domain"
+)
+
+const (
+	maxKeptVariables = 100
+	maxVariableName  = 200 // bytes
+	maxShownValue    = 200 // characters of a value in a list of completions
+)
+
+// keptVariables is the part of the variables that the completion of templates shows later: their names and types, and the beginnings of their values.
+// Secrets are masked before a value is cut, since the masker does not recognise half of one.
+func (a *Admission) keptVariables(variables json.RawMessage) domain.TemplateVariables {
+	if variables == nil {
+		return nil
+	}
+	var masked map[string]json.RawMessage
+	if err := json.Unmarshal(a.config.Masker.JSON(variables), &masked); err != nil { // unreachable: the body was read before
+		return nil
+	}
+	kept := domain.TemplateVariables{}
+	for _, name := range slices.Sorted(maps.Keys(masked)) {
+		if len(kept) < maxKeptVariables && len(name) <= maxVariableName {
+			kept[name] = domain.TemplateVariable{Type: JSONType(masked[name]), Value: shorten(a.config.Masker.MaskString(plain(masked[name])))} // digits can be a secret, too
+		}
+	}
+	return kept
+}
+
+// ShortValue is a value as a list of completions shows it: a text as it is, all others as JSON.
+func ShortValue(value json.RawMessage) string { return shorten(plain(value)) }
+
+func plain(value json.RawMessage) string {
+	var text string
+	if value[0] == '"' && json.Unmarshal(value, &text) == nil {
+		return text
+	}
+	return string(value)
+}
+
+func shorten(text string) string {
+	if utf8.RuneCountInString(text) <= maxShownValue {
+		return text
+	}
+	return string([]rune(text)[:maxShownValue]) + "…"
+}
+
+// JSONType names the type of a JSON value.
+func JSONType(value json.RawMessage) string {
+	switch value[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	default:
+		return "number"
+	}
+}
