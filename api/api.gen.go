@@ -1839,6 +1839,7 @@ type Problem struct {
 	// | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
+	// | `rateLimited` | 429 | there were too many of these in a short time |
 	// | `internal` | 500 | a bug of ours |
 	// | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 	// | `storageFailed` | 503 | the database does not answer |
@@ -1933,6 +1934,7 @@ type Problem struct {
 // | `revisionRequired` | 428 | replacing needs the revision of what is replaced, accepting that of the document |
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
+// | `rateLimited` | 429 | there were too many of these in a short time |
 // | `internal` | 500 | a bug of ours |
 // | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 // | `storageFailed` | 503 | the database does not answer |

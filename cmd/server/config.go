@@ -53,6 +53,8 @@ type Config struct {
 	MaxLivePerTenant   int `split_words:"true" default:"0"` // 0: as many as there may be in all
 	MaxQueued          int `split_words:"true" default:"10000"`
 	MaxQueuedPerTenant int `split_words:"true" default:"1000"`
+	MaxGenerations     int `split_words:"true" default:"10"` // of blocks for one runbook or document in GenerationSeconds; 0: any number
+	GenerationSeconds  int `split_words:"true" default:"10"`
 	MaxCommands        int `split_words:"true" default:"0"` // 0: by processors and memory
 	RetentionDays      int `split_words:"true" default:"0"` // 0: for ever
 }
@@ -134,6 +136,8 @@ func (c Config) validate() error {
 		{"MAX_QUEUED", c.MaxQueued, 0, 1_000_000},
 		{"MAX_EVENTS", c.MaxEvents, 1000, 1_000_000_000},
 		{"MAX_QUEUED_PER_TENANT", c.MaxQueuedPerTenant, 0, 1_000_000},
+		{"MAX_GENERATIONS", c.MaxGenerations, 0, 1000},
+		{"GENERATION_SECONDS", c.GenerationSeconds, 1, 3600},
 		{"MAX_COMMANDS", c.MaxCommands, 0, 10_000},
 		{"RETENTION_DAYS", c.RetentionDays, 0, 3650},
 	} {
@@ -195,7 +199,8 @@ func (c Config) drainDelay() time.Duration { return time.Duration(c.DrainDelaySe
 
 func (c Config) parkAfter() time.Duration { return time.Duration(c.ParkSeconds) * time.Second }
 
-// limits converts the limits for sessions: a queue limit of 0 means here that nothing may queue, and there the default.
+// limits converts the limits for sessions: a queue limit of 0 means here that nothing may queue, one of generations that any number may be created,
+// and there both mean the default.
 func (c Config) limits() dispatch.Limits {
 	queue := func(bound int) int {
 		if bound == 0 {
@@ -203,7 +208,12 @@ func (c Config) limits() dispatch.Limits {
 		}
 		return bound
 	}
+	generations := c.MaxGenerations
+	if generations == 0 {
+		generations = dispatch.NoLimit
+	}
 	return dispatch.Limits{
+		Generations: generations, GenerationWindow: time.Duration(c.GenerationSeconds) * time.Second,
 		Live: c.MaxLive, LivePerTenant: c.MaxLivePerTenant,
 		Queued: queue(c.MaxQueued), QueuedPerTenant: queue(c.MaxQueuedPerTenant),
 		Events:   c.MaxEvents,

@@ -19,6 +19,8 @@ func TestLoadHasBounds(t *testing.T) {
 		"SIGNOFF_MAX_EVENTS":            {"0", "999", "1000000001"},
 		"SIGNOFF_MAX_QUEUED":            {"-1", "1000001"},
 		"SIGNOFF_MAX_QUEUED_PER_TENANT": {"-1", "1000001", "many"},
+		"SIGNOFF_MAX_GENERATIONS":       {"-1", "1001"},
+		"SIGNOFF_GENERATION_SECONDS":    {"0", "3601"},
 		"SIGNOFF_MAX_COMMANDS":          {"-1", "10001", "some"},
 	} {
 		for _, value := range values {
@@ -35,7 +37,10 @@ func TestLoadHasBounds(t *testing.T) {
 func TestLoadAsSessionsHearOfIt(t *testing.T) {
 	t.Run("defaults", func(t *testing.T) {
 		c, err := readConfig()
-		if want := (dispatch.Limits{Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000, Commands: sandbox.Commands()}); err != nil || c.limits() != want || c.parkAfter() != time.Minute {
+		want := dispatch.Limits{
+			Live: 1000, Queued: 10_000, QueuedPerTenant: 1000, Events: 2_000_000, Commands: sandbox.Commands(), Generations: 10, GenerationWindow: 10 * time.Second,
+		}
+		if err != nil || c.limits() != want || c.parkAfter() != time.Minute {
 			t.Errorf("%+v, %s, %v", c.limits(), c.parkAfter(), err)
 		}
 	})
@@ -44,6 +49,13 @@ func TestLoadAsSessionsHearOfIt(t *testing.T) {
 		t.Setenv("SIGNOFF_MAX_QUEUED_PER_TENANT", "0")
 		c, err := readConfig()
 		if l := c.limits(); err != nil || l.Queued != dispatch.NoQueue || l.QueuedPerTenant != dispatch.NoQueue {
+			t.Errorf("%+v, %v", l, err)
+		}
+	})
+	t.Run("any number of generations", func(t *testing.T) {
+		t.Setenv("SIGNOFF_MAX_GENERATIONS", "0")
+		c, err := readConfig()
+		if l := c.limits(); err != nil || l.Generations != dispatch.NoLimit {
 			t.Errorf("%+v, %v", l, err)
 		}
 	})

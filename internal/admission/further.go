@@ -66,6 +66,9 @@ func (a *Admission) AdmitEdit(ctx context.Context, by keys.Principal, id domain.
 	if err != nil {
 		return err
 	}
+	if own := execution.Request.Runbook.Document; document.ID != "" && own != nil && document.ID != own.ID {
+		return domain.Invalid("/document/id", "The blocks of this execution are for another document.")
+	}
 	if place := execution.Request.Runbook.InsertAfter; place != "" && !hasBlock(document, place) {
 		return domain.Invalid("/document/blocks", "The document does not have the block insertAfter of the execution, behind which the new blocks belong.")
 	}

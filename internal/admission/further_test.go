@@ -12,7 +12,7 @@ import (
 func TestFurtherRequestsOfAnExecution(t *testing.T) {
 	of := func(id domain.ExecutionID, status domain.Status, source domain.Source) stored {
 		return stored{
-			Execution: domain.Execution{ID: id, Tenant: "default", Status: status, Request: domain.Request{Source: source, Runbook: domain.Runbook{InsertAfter: "b2"}}},
+			Execution: domain.Execution{ID: id, Tenant: "default", Status: status, Request: domain.Request{Source: source, Runbook: domain.Runbook{Document: &domain.Document{ID: "disks"}, InsertAfter: "b2"}}},
 			offered:   []domain.AgentOption{{ID: "effort", Choices: []domain.AgentChoice{{Value: "low"}}}},
 		}
 	}
@@ -30,6 +30,9 @@ func TestFurtherRequestsOfAnExecution(t *testing.T) {
 	edit := func(id domain.ExecutionID, blocks string) error {
 		return a.AdmitEdit(t.Context(), anybody, id, &domain.Document{Blocks: []byte(blocks)})
 	}
+	editOf := func(document string) error {
+		return a.AdmitEdit(t.Context(), anybody, "ours", &domain.Document{ID: document, Blocks: []byte(`[{"id":"b2"}]`)})
+	}
 	resume := func(id domain.ExecutionID, mode domain.ResumeMode) error {
 		return a.AdmitResume(t.Context(), anybody, id, mode)
 	}
@@ -43,6 +46,8 @@ func TestFurtherRequestsOfAnExecution(t *testing.T) {
 		"what was taken in stays so":       prompt("mock", "max", "used"),
 		"an edit without a document":       a.AdmitEdit(t.Context(), anybody, "ours", nil),
 		"a place that is still there":      edit("ours", `[{"id":"b1","children":[{"id":"b2"}]}]`),
+		"the same document":                editOf("disks"),
+		"a document that is not named":     editOf(""),
 		"blocks without ids":               edit("ours", `[{"type":"a"}]`),
 		"an agent that is there":           resume("mock", domain.ResumeLoad),
 		"giving up needs no agent":         resume("absent", domain.ResumeFail),
@@ -62,6 +67,7 @@ func TestFurtherRequestsOfAnExecution(t *testing.T) {
 		{"options of the internal agent", prompt("ours", "low", ""), domain.CodeInvalid, "/options"},
 		{"an option that is not offered", prompt("mock", "max", "new"), domain.CodeInvalid, "/options/effort"},
 		{"options of nobody", prompt("nobody", "low", ""), domain.CodeNotFound, ""},
+		{"another document", editOf("memory"), domain.CodeInvalid, "/document/id"},
 		{"a place that is gone", edit("ours", `[{"id":"b1"}]`), domain.CodeInvalid, "/document/blocks"},
 		{"an agent that is gone", resume("absent", domain.ResumeFresh), domain.CodeAgentUnavailable, ""},
 	} {

@@ -124,9 +124,11 @@ func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *sto
 	return store.Change{
 		Execution: execution.ID,
 		Epoch:     1,
-		Create:    &store.Creation{Execution: execution, Owner: m.replica, Idempotency: key, Place: request.Place()},
-		Events:    []domain.Event{created},
-		Audit:     []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
+		Create: &store.Creation{
+			Execution: execution, Owner: m.replica, Idempotency: key, Place: request.Place(), Limit: m.limits.generationLimit(request),
+		},
+		Events: []domain.Event{created},
+		Audit:  []domain.AuditRecord{audit.Execution("execution.created", execution, by, audit.ByAPI)},
 	}
 }
 

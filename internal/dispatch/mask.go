@@ -32,7 +32,7 @@ func withoutTexts(r domain.Request) []byte {
 	}
 	r.Prompt, r.Messages, r.Context, r.SystemPrompt, r.Instructions, r.Metadata, r.Variables = "", nil, nil, "", "", nil, nil
 	if r.Runbook.Document != nil {
-		r.Runbook.Document = &domain.Document{Revision: r.Runbook.Document.Revision}
+		r.Runbook.Document = &domain.Document{ID: r.Runbook.Document.ID, Revision: r.Runbook.Document.Revision}
 	}
 	r.Runbook.BlockTypes = slices.Clone(r.Runbook.BlockTypes)
 	for i := range r.Runbook.BlockTypes {
@@ -56,7 +56,7 @@ func (m *Manager) maskEdit(edit domain.Edit) (*domain.Edit, error) {
 	if edit.Document == nil {
 		return &edit, nil
 	}
-	document := domain.Document{Revision: edit.Document.Revision, Blocks: m.masker.JSON(edit.Document.Blocks)}
+	document := domain.Document{ID: edit.Document.ID, Revision: edit.Document.Revision, Blocks: m.masker.JSON(edit.Document.Blocks)}
 	if m.masker.MaskString(document.Revision) != document.Revision {
 		return nil, domain.Invalid("/document/revision", "The revision holds the value of a secret.")
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Code names an error for programs. Codes are part of the contract and never change their meaning; internal/http maps
@@ -36,6 +37,7 @@ const (
 	CodeUnavailable         Code = "unavailable"      // shutting down, or without its database; another replica may not be
 	CodeOverloaded          Code = "overloaded"       // all tenants together have too much under way
 	CodeTooMany             Code = "tooMany"          // the tenant has too much under way
+	CodeRateLimited         Code = "rateLimited"      // the same was asked for too often in a short time
 	CodeStorage             Code = "storageFailed"    // the database does not answer
 	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
 	CodeStale               Code = "stale"            // written under an old epoch, or against a state that has moved on
@@ -104,6 +106,8 @@ type Error struct {
 	Message string
 	Details []Detail // which parts of the input are wrong; may be empty
 	Cause   error    // never shown to a client
+
+	RetryAfter time.Duration // when the same may succeed; 0: the error does not know
 }
 
 // Detail points at one wrong part of an input.

@@ -429,12 +429,37 @@ func (r Request) FirstPrompt() string {
 	return r.Prompt
 }
 
-// Place is where the blocks of the request go, for one execution at a time; empty where the runbook has no id, and so no place is known.
+// Place is where the blocks of the request go, for one execution at a time; empty where neither the runbook nor the document has an id, and so no
+// place is known.
 func (r Request) Place() string {
-	if r.Kind != KindGeneration || r.RunbookID == "" {
+	target := r.target()
+	if target == nil {
 		return ""
 	}
-	return string(Encode([]string{r.RunbookID, r.Runbook.InsertAfter}))
+	return string(Encode(append(target, r.Runbook.InsertAfter)))
+}
+
+// Target is the runbook that the request generates blocks for, or else its document; empty where neither has an id.
+func (r Request) Target() string {
+	target := r.target()
+	if target == nil {
+		return ""
+	}
+	return string(Encode(target))
+}
+
+// target has another length for a document than for a runbook, so that the two are never the same, whatever their ids are. The places of runbooks
+// are those of older servers, which may run on the same database.
+func (r Request) target() []string {
+	switch {
+	case r.Kind != KindGeneration:
+		return nil
+	case r.RunbookID != "":
+		return []string{r.RunbookID}
+	case r.Runbook.Document != nil && r.Runbook.Document.ID != "":
+		return []string{"document", r.Runbook.Document.ID}
+	}
+	return nil
 }
 
 // Marshal encodes r as it is stored.

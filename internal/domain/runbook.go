@@ -30,6 +30,7 @@ type Runbook struct {
 
 // Document is a runbook's content at one moment.
 type Document struct {
+	ID       string          `json:"id,omitempty"`       // as the client names it; empty: it does not say which document it is
 	Revision string          `json:"revision,omitempty"` // as the client names it; empty: it does not count them
 	Blocks   json.RawMessage `json:"blocks"`             // a list; what is in it is the client's
 }

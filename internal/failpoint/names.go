@@ -18,6 +18,7 @@ func (n Name) Event() string {
 var (
 	// The steps of a batch, in their order.
 	BeforeTakeKeys             = before("store.takeKeys")
+	BeforeTakeRates            = before("store.takeRates")
 	BeforeCreateExecutions     = before("store.createExecutions")
 	BeforeCreateHeads          = before("store.createHeads")
 	BeforeResolveApprovals     = before("store.resolveApprovals")

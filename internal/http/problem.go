@@ -5,7 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -68,6 +70,7 @@ var answers = map[domain.Code]struct {
 	domain.CodeHashRequired:           {428, "Approving needs the hash of the shown arguments."},
 	codeHeadersTooLarge:               {431, "The headers are too large."},
 	domain.CodeTooMany:                {429, "There is no room for more."},
+	domain.CodeRateLimited:            {429, "This was asked for too often."},
 	domain.CodeInternal:               {500, "Something went wrong inside Signoff."},
 	domain.CodeMCPServerUnavailable:   {502, "The MCP server cannot be used."},
 	domain.CodeStorage:                {503, "The database does not answer."},
@@ -162,7 +165,19 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if info.wrote() { // the response has begun, so it can only be broken off
 		panic(http.ErrAbortHandler)
 	}
+	if wait := waitOf(err); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+	}
 	writeProblem(w, problem)
+}
+
+// waitOf is how long a client should wait, where the error knows it.
+func waitOf(err error) time.Duration {
+	coded, is := errors.AsType[*domain.Error](err)
+	if !is {
+		return 0
+	}
+	return coded.RetryAfter
 }
 
 func writeProblem(w http.ResponseWriter, problem api.Problem) {
@@ -171,6 +186,9 @@ func writeProblem(w http.ResponseWriter, problem api.Problem) {
 	case http.StatusUnauthorized:
 		header.Set("WWW-Authenticate", `Bearer realm="signoff"`)
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
+		if header.Get("Retry-After") != "" { // the error knows better
+			break
+		}
 		header.Set("Retry-After", retryAfter)
 		if problem.Code == domain.CodeTooMany || problem.Code == domain.CodeOverloaded {
 			header.Set("Retry-After", retryQueue)

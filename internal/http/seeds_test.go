@@ -56,6 +56,13 @@ func TestSeed002ErrorHandling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { h.within(t).ask("POST", row[0], row[1]).problem(404, domain.CodeNotFound) })
 	}
+	t.Run("rapid triggers", func(t *testing.T) {
+		h := newTestServer(t)
+		for range 10 {
+			h.ask("POST", "/executions", forDocument("disks")).want(201)
+		}
+		h.limited(forDocument("disks"))
+	})
 	t.Run("an edit of no blocks", func(t *testing.T) {
 		id := h.create("say x")
 		h.ended(id)

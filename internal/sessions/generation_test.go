@@ -354,6 +354,41 @@ func TestAnEditAgainstAnAcceptance(t *testing.T) {
 	})
 }
 
+// TestOneGenerationPerPlaceOfADocument: without a runbook, the id of the document is the place. It is never that of a runbook.
+func TestOneGenerationPerPlaceOfADocument(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w := newWorld(t, s, waits)
+		at := func(runbook, document, after string) func(*domain.Request) {
+			return func(r *domain.Request) {
+				generation(r)
+				r.RunbookID, r.Runbook.Document.ID, r.Runbook.InsertAfter = runbook, document, after
+			}
+		}
+		others := []domain.ExecutionID{
+			w.start(at("disks", "", "b1")), w.start(at("document", "", "disks")), w.start(at("", "other", "b1")), w.start(at("", "disks", "b2")), w.start(at("", "", "b1")),
+			w.start(at("runs", "disks", "b1")),
+		}
+		theirs, _, err := w.manager.Start(t.Context(), "acme", alice, request(at("", "disks", "b1")), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := w.start(at("", "disks", "b1"))
+		w.becomes(old, domain.StatusWaiting, 1)
+		newest := w.start(at("", "disks", "b1"))
+		end := w.ended(old)
+		if last := payloads[domain.ExecutionEnded](t, w.events(old))[0]; end.Status != domain.StatusCancelled || last.Reason != "superseded by "+string(newest) {
+			t.Errorf("%s: %+v", end.Status, last)
+		}
+		for _, id := range append(others, newest) {
+			w.becomes(id, domain.StatusWaiting, 1)
+			w.cancel(id)
+		}
+		if there, err := s.Execution(t.Context(), "acme", theirs.ID); err != nil || there.Status.Terminal() {
+			t.Errorf("of another tenant: %s, %v", there.Status, err)
+		}
+	})
+}
+
 // TestOneGenerationPerPlace: the newest stays, also where several are started at once.
 func TestOneGenerationPerPlace(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {

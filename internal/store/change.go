@@ -86,7 +86,16 @@ type Creation struct {
 	Owner       ReplicaID
 	Idempotency *Idempotency // nil without a key
 	Queued      bool         // there is no room for it yet: it waits for [Store.AcquireQueued]
+	Limit       *RateLimit   // nil: none
 	Place       string       // at most one execution at a place is live: see [Store.LiveAt]; empty: no place
+}
+
+// RateLimit bounds the creations with one target: at most Count of the tenant within Window, by the clock of the database. One more is refused as
+// domain.CodeRateLimited, with the time until there is room again. Refused creations and repeated requests do not count, deleted executions do.
+type RateLimit struct {
+	Target string
+	Count  int // at least 1
+	Window time.Duration
 }
 
 // Park leaves an execution without a driver. A write under epoch 0 wakes it, and so does the time; the next replica acquires it, see

@@ -159,6 +159,7 @@ func (b *batch) write(tx transaction) error {
 	b.begin(tx)
 	steps := []step{
 		{failpoint.BeforeTakeKeys, b.takeKeys},
+		{failpoint.BeforeTakeRates, b.takeRates},
 		{failpoint.BeforeCreateExecutions, b.createExecutions},
 		{failpoint.BeforeCreateHeads, b.createHeads},
 		{failpoint.BeforeResolveApprovals, b.resolveApprovals},
