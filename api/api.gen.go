@@ -14,6 +14,12 @@ const (
 	AgentBlockTypeAgent AgentBlockType = "agent"
 )
 
+// Defines values for AgentProfileOrigin.
+const (
+	AgentProfileOriginApi      AgentProfileOrigin = "api"
+	AgentProfileOriginOperator AgentProfileOrigin = "operator"
+)
+
 // Defines values for BlockOutputScope.
 const (
 	BlockOutputScopeOutput BlockOutputScope = "output"
@@ -166,7 +172,8 @@ type Agent struct {
 	Reason *string `json:"reason"`
 
 	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
-	// speaks the Agent Client Protocol.
+	// speaks the Agent Client Protocol. `profile` is one of these under a name of `GET /agent-profiles`; only requests have it: an execution shows
+	// the source of the profile.
 	Type SourceType `json:"type"`
 
 	// Version Of the program; null is unknown.
@@ -218,7 +225,7 @@ type AgentBlockProps struct {
 	// request stand in its place.
 	Prompt *string `json:"prompt,omitempty"`
 
-	// Source `{type: internal, provider?, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
+	// Source `{type: internal, provider?, model?, settings?}`, `{type: acp, command, args?, env?, model?}`, or `{type: profile, name, version?, model?}`.
 	Source AgentBlockSource `json:"source"`
 
 	// SystemPrompt A template.
@@ -235,7 +242,7 @@ type AgentBlockProps struct {
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
 }
 
-// AgentBlockSource `{type: internal, provider?, model?, settings?}`, or `{type: acp, command, args?, env?, model?}`.
+// AgentBlockSource `{type: internal, provider?, model?, settings?}`, `{type: acp, command, args?, env?, model?}`, or `{type: profile, name, version?, model?}`.
 type AgentBlockSource struct {
 	// Args Empty, or equal to the arguments of the registry; other ones are refused, not run.
 	Args *[]string `json:"args,omitempty"`
@@ -248,6 +255,9 @@ type AgentBlockSource struct {
 
 	// Model Null is the default.
 	Model *string `json:"model,omitempty"`
+
+	// Name Only for `profile`: a name from `GET /agent-profiles`.
+	Name *string `json:"name,omitempty"`
 
 	// Provider Only for `internal`. Then `model` is the model's name at the provider, or the server's own; both are matched to a configured
 	// model, and 422 names those that there are.
@@ -262,8 +272,12 @@ type AgentBlockSource struct {
 	Settings *ModelSettings `json:"settings,omitempty"`
 
 	// Type `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
-	// speaks the Agent Client Protocol.
+	// speaks the Agent Client Protocol. `profile` is one of these under a name of `GET /agent-profiles`; only requests have it: an execution shows
+	// the source of the profile.
 	Type SourceType `json:"type"`
+
+	// Version Only for `profile`. Without it the newest version.
+	Version *int `json:"version,omitempty"`
 }
 
 // AgentOffers defines model for AgentOffers.
@@ -287,6 +301,93 @@ type AgentOption = domain.AgentOption
 // AgentPage defines model for AgentPage.
 type AgentPage struct {
 	Items []Agent `json:"items"`
+
+	// NextCursor Send it back as `cursor` for the next page; null on the last one.
+	NextCursor *NextCursor `json:"nextCursor"`
+}
+
+// AgentProfile One version of a named agent. A version never changes.
+type AgentProfile struct {
+	// CreatedAt When this version was made. Null for one of the operator.
+	CreatedAt *Time `json:"createdAt"`
+
+	// CreatedBy Who made this version. Null for one of the operator.
+	CreatedBy *Actor `json:"createdBy"`
+
+	// Definition An agent, and the most that it may do. The fields mean what they mean in `POST /executions`. A request that uses the profile may narrow them and
+	// nothing else.
+	Definition AgentProfileDefinition `json:"definition"`
+
+	// DeletedAt Since then no request can use the profile.
+	DeletedAt *Time `json:"deletedAt"`
+
+	// Digest SHA-256 of the definition.
+	Digest string `json:"digest"`
+	Name   string `json:"name"`
+
+	// Origin `operator`: it stands in the configuration file.
+	Origin AgentProfileOrigin `json:"origin"`
+
+	// Version From 1. Null for one of the operator, which has no versions.
+	Version *int `json:"version"`
+}
+
+// AgentProfileOrigin `operator`: it stands in the configuration file.
+type AgentProfileOrigin string
+
+// AgentProfileDefinition An agent, and the most that it may do. The fields mean what they mean in `POST /executions`. A request that uses the profile may narrow them and
+// nothing else.
+type AgentProfileDefinition struct {
+	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
+
+	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
+	// `limitReached` and keeps what was said.
+	Budget *Budget `json:"budget,omitempty"`
+
+	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+	// words; what it does without asking is not seen before.
+	//
+	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+	// `safeMode: false`. A class named both ways is 422.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Description What the agent is for; people and models read it.
+	Description *string `json:"description,omitempty"`
+
+	// Environment What commands and file tools see of the machine: the name of one of `GET /environments`, or an object that narrows it. Without it
+	// the operator's default. Another than the default one takes the scope `environments:use`. An unknown name is 422 with the known
+	// ones; one that this machine cannot build is 422 `environmentUnavailable`.
+	//
+	//
+	// Example: machine
+	Environment   *ChosenEnvironment `json:"environment,omitempty"`
+	MaxIterations *int               `json:"maxIterations,omitempty"`
+
+	// McpServers MCP servers that the agent uses, by their names in the operator's registry. Without it none.
+	McpServers *[]string       `json:"mcpServers,omitempty"`
+	Memory     *MemorySettings `json:"memory,omitempty"`
+
+	// OutputSchema A JSON Schema that the final message fits.
+	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
+
+	// Secrets Secrets that commands may be given, by their names in the operator's registry. Without it none.
+	Secrets *[]string `json:"secrets,omitempty"`
+
+	// Source Of the type `internal` or `acp`. Without `model`, an internal one leaves the choice to the request, the `runbookId` and the default.
+	Source Source `json:"source"`
+
+	// SystemPrompt Taken word for word, never as a template. Secrets are masked before it is kept.
+	SystemPrompt   *string `json:"systemPrompt,omitempty"`
+	TimeoutSeconds *int    `json:"timeoutSeconds,omitempty"`
+
+	// Tools Which tools the internal agent has, and which commands they may run.
+	Tools *ToolSettings `json:"tools,omitempty"`
+}
+
+// AgentProfilePage defines model for AgentProfilePage.
+type AgentProfilePage struct {
+	Items []AgentProfile `json:"items"`
 
 	// NextCursor Send it back as `cursor` for the next page; null on the last one.
 	NextCursor *NextCursor `json:"nextCursor"`
@@ -642,6 +743,16 @@ type ClientCallSummary struct {
 // ClientTool A tool that the client runs.
 type ClientTool = domain.ClientTool
 
+// CreateAgentProfile defines model for CreateAgentProfile.
+type CreateAgentProfile struct {
+	// Definition An agent, and the most that it may do. The fields mean what they mean in `POST /executions`. A request that uses the profile may narrow them and
+	// nothing else.
+	Definition AgentProfileDefinition `json:"definition"`
+
+	// Name Example: dba
+	Name string `json:"name"`
+}
+
 // CreateApprovalLink defines model for CreateApprovalLink.
 type CreateApprovalLink struct {
 	// For Who the link is for, in one line of visible characters. The decision is made in this name. Left out, it is that of the key.
@@ -792,8 +903,8 @@ type CreateExecution struct {
 	// never pass through the model, and are masked wherever they show.
 	Secrets *[]string `json:"secrets,omitempty"`
 
-	// Source What answers the prompts: `{type: internal, model?, fallbacks?, settings?}`, or
-	// `{type: acp, command, args?, model?, mode?, options?}`. A field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
+	// Source What answers the prompts: `{type: internal, model?, fallbacks?, settings?}`,
+	// `{type: acp, command, args?, model?, mode?, options?}`, or `{type: profile, name, version?, model?}`. A field of the other type is 422, and so is an agent whose program is not installed (`agentUnavailable`).
 	Source *Source `json:"source,omitempty"`
 
 	// SystemPrompt Replaces the persona of the internal agent, never its safety rules.
@@ -1133,6 +1244,9 @@ type Execution struct {
 
 	// PolicyWarnings Only in the answer of the creation, and only where there are some.
 	PolicyWarnings *PolicyWarnings `json:"policyWarnings,omitempty"`
+
+	// Profile Null where it was created without one.
+	Profile *UsedProfile `json:"profile"`
 
 	// Progress How far the current turn is.
 	Progress Progress `json:"progress"`
@@ -1827,6 +1941,7 @@ type Problem struct {
 	// | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 	// | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
+	// | `unknownProfile` | 422 | there is no agent profile of this name and version |
 	// | `notResumable` | 422 | the agent's session cannot be continued |
 	// | `environmentUnavailable` | 422 | this machine cannot build the environment |
 	// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
@@ -1922,6 +2037,7 @@ type Problem struct {
 // | `unknownAgent` | 422 | the registry does not have this agent, or not with these arguments |
 // | `agentUnavailable` | 422 | the agent's program is not installed on the server |
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
+// | `unknownProfile` | 422 | there is no agent profile of this name and version |
 // | `notResumable` | 422 | the agent's session cannot be continued |
 // | `environmentUnavailable` | 422 | this machine cannot build the environment |
 // | `sandboxUnavailable` | 422 | the server cannot isolate commands |
@@ -2075,6 +2191,13 @@ type RenderedTemplate struct {
 	Variables []string `json:"variables"`
 }
 
+// ReplaceAgentProfile defines model for ReplaceAgentProfile.
+type ReplaceAgentProfile struct {
+	// Definition An agent, and the most that it may do. The fields mean what they mean in `POST /executions`. A request that uses the profile may narrow them and
+	// nothing else.
+	Definition AgentProfileDefinition `json:"definition"`
+}
+
 // Resolution The outcome of a call that was running when its server stopped. `succeeded`: it has done its work. `failed`: it
 // has not. The agent gets either answer and continues. `retry`: the call may be tried again; this runs nothing, but asks for a new
 // approval of kind `toolCall`, whatever the policy allows.
@@ -2180,7 +2303,8 @@ type Settings struct {
 type ShortValue = string
 
 // SourceType `internal` is our own loop over a model. `acp` is an external agent process of the operator's registry, which
-// speaks the Agent Client Protocol.
+// speaks the Agent Client Protocol. `profile` is one of these under a name of `GET /agent-profiles`; only requests have it: an execution shows
+// the source of the profile.
 type SourceType = domain.SourceType
 
 // TemplateNamePage defines model for TemplateNamePage.
@@ -2252,6 +2376,16 @@ type ToolSettings = domain.ToolSettings
 
 // Usage Sums over the execution, tokens unless said otherwise. Null is unknown and never 0.
 type Usage = domain.Usage
+
+// UsedProfile The agent profile that an execution was created from.
+type UsedProfile struct {
+	// Digest SHA-256 of the definition.
+	Digest string `json:"digest"`
+	Name   string `json:"name"`
+
+	// Version Null for one of the operator, which has no versions.
+	Version *int `json:"version"`
+}
 
 // UsedRunbook A runbook that an execution has named. Signoff does not keep runbooks themselves.
 type UsedRunbook struct {
@@ -2373,6 +2507,12 @@ type WebhookId = string
 
 // TooMany RFC 9457. Programs read `code`; people read `title` and `detail`.
 type TooMany = Problem
+
+// CreateAgentProfileJSONRequestBody defines body for CreateAgentProfile for application/json ContentType.
+type CreateAgentProfileJSONRequestBody = CreateAgentProfile
+
+// ReplaceAgentProfileJSONRequestBody defines body for ReplaceAgentProfile for application/json ContentType.
+type ReplaceAgentProfileJSONRequestBody = ReplaceAgentProfile
 
 // DecideApprovalJSONRequestBody defines body for DecideApproval for application/json ContentType.
 type DecideApprovalJSONRequestBody = Decide

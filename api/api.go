@@ -44,10 +44,13 @@ func (t *Time) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*time.Time)(t))
 }
 
-// Source is what answers the prompts of a new execution. Arguments are compared with the registry and not kept.
+// Source is what answers the prompts of a new execution. Arguments are compared with the registry and not kept, and the name of an agent profile
+// is replaced by the profile's own source.
 type Source struct {
 	domain.Source
-	Args []string `json:"args,omitempty"`
+	Args    []string `json:"args,omitempty"`
+	Name    string   `json:"name,omitempty"`    // of an agent profile
+	Version int      `json:"version,omitempty"` // 0: the newest
 }
 
 // RememberChoice says which rule a decision leaves behind.

@@ -27,6 +27,7 @@ import (
 	"signoff/internal/llm"
 	"signoff/internal/mcp"
 	"signoff/internal/mcp/oauth"
+	"signoff/internal/profiles"
 	"signoff/internal/runbooks/template"
 	"signoff/internal/sandbox"
 	"signoff/internal/secrets"
@@ -143,18 +144,26 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		decisions.RefuseCommands()
 	}
 	shownModels, shownAgents, tools := models{a.models, file.Models.Models}, agents{a.agents}, shownTools{known}
+	operators, err := file.openProfiles(a.masker)
+	if err != nil {
+		return nil, err
+	}
+	namedAgents := profiles.NewService(a.store, operators)
 	promptFiles := promptfiles.NewService(a.store, decisions, a.manager, a.masker)
 	admitted := admission.New(admission.Config{
 		Files:        promptFiles,
 		Environments: environments,
 		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
-		MCPServers: mcpServers{servers},
+		MCPServers: mcpServers{servers}, Profiles: namedAgents,
 	})
+	if err := file.checkProfiles(ctx, admitted, operators); err != nil {
+		return nil, err
+	}
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store), Files: promptFiles,
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
-		Environments: environments, MCPServers: shownServers{mcpManager, environments}, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+		Environments: environments, MCPServers: shownServers{mcpManager, environments}, Profiles: namedAgents, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
 		return nil, err

@@ -27,6 +27,8 @@ import (
 //	  claude: {environment: machine, hosts: [api.anthropic.com]}
 //	mcpServers:
 //	  github: {command: github-mcp-server, args: [stdio], secrets: [github], hosts: [api.github.com]}
+//	agentProfiles:
+//	  dba: {description: "Looks into databases", source: {type: internal}, capabilities: {write: deny}, mcpServers: [github]}
 //	secrets:
 //	  github: {env: GITHUB_TOKEN, as: GH_TOKEN}
 //	webSearch: {provider: searxng, url: "http://127.0.0.1:8888"}
@@ -50,6 +52,8 @@ type configFile struct {
 	Settings   settingSection       `yaml:"settings"`
 	BlockTypes map[string]blockType `yaml:"blockTypes"`
 	Webhooks   webhookSection       `yaml:"webhooks"`
+
+	AgentProfiles map[string]map[string]any `yaml:"agentProfiles"` // as the API takes definitions, with tenants
 
 	Workspaces   map[string]string                         `yaml:"workspaces"` // name → folder
 	Environments environmentSection                        `yaml:"environments"`

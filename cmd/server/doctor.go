@@ -55,6 +55,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.models(ctx, file, !*quiet)
 	servers := d.mcpServers(ctx, config, file, known, box, !*quiet)
 	d.agents(ctx, config, file, servers, known, box)
+	d.profiles(ctx, config, file, vault, servers, known, box)
 	if d.broken {
 		return errors.New("a configured part does not work")
 	}

@@ -119,6 +119,7 @@ type Config struct {
 	Files      Files
 	Settings   Settings
 	MCPServers MCPServers
+	Profiles   Profiles
 
 	Environments Environments
 }

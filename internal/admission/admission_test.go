@@ -32,6 +32,7 @@ func newAdmission(change ...func(*Config)) *Admission {
 		Executions: executions{}, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{},
 		Tools: admissiontest.Tools{"bash", "think"}, Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary),
 		Templates: &admissiontest.Templates{}, Workspace: folder("/work"), Environments: admissiontest.Environments(), MCPServers: admissiontest.MCPServers{},
+		Profiles: someProfiles{},
 	}
 	for _, c := range change {
 		c(&config)

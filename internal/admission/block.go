@@ -22,6 +22,7 @@ func (a *Admission) fromBlock(body api.CreateExecution) (api.CreateExecution, er
 		Type: props.Source.Type, Command: api.Or(props.Source.Command, ""), Model: model,
 		Settings: props.Source.Settings,
 	}}
+	source.Name, source.Version = api.Or(props.Source.Name, ""), api.Or(props.Source.Version, 0)
 	if args := api.Or(props.Source.Args, nil); len(args) > 0 { // documents write an empty list for none
 		source.Args = args
 	}

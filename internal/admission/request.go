@@ -47,9 +47,17 @@ func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.Creat
 	return request, domain.Repoint(err, blockPointer(body.Prompt != nil))
 }
 
-// assemble sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
-// unknown name; then it reads other executions, and renders templates last.
+// assemble assembles a request from its own fields, or from these and the agent profile that it names.
 func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.CreateExecution) (domain.Request, error) {
+	if body.Source != nil && body.Source.Type == domain.SourceProfile {
+		return a.assembleProfile(ctx, by, body)
+	}
+	return a.assembleResolved(ctx, by, body)
+}
+
+// assembleResolved sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
+// unknown name; then it reads other executions, and renders templates last.
+func (a *Admission) assembleResolved(ctx context.Context, by keys.Principal, body api.CreateExecution) (domain.Request, error) {
 	if wrong := contradictions(body); len(wrong) > 0 {
 		return domain.Request{}, wrong.error()
 	}

@@ -32,6 +32,7 @@ func (f *fieldErrors) source(body api.CreateExecution) {
 		return
 	}
 	source := body.Source
+	f.refuse("belongs to the type profile", sentFields{{"/source/name", source.Name != ""}, {"/source/version", source.Version != 0}})
 	if source.Type == domain.SourceACP {
 		if source.Command == "" {
 			f.add("/source/command", "is required for an agent of type acp: a name of GET /agents")

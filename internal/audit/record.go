@@ -119,6 +119,15 @@ func Memory(execution domain.ExecutionID, scope domain.MemoryScope, revision int
 	}
 }
 
+// AgentProfile is the record of a profile that was made, replaced or deleted; the version is the one that was replaced.
+func AgentProfile(action string, profile domain.AgentProfile, channel string) domain.AuditRecord {
+	record := domain.AuditRecord{Action: action, Subject: profile.Name, Actor: &profile.By, Channel: channel}
+	if profile.Definition != nil {
+		record.Details = domain.Encode(map[string]any{"replaced": profile.Version, "digest": profile.Digest(), "grants": append([]string{}, profile.Grants...)})
+	}
+	return record
+}
+
 // Key is the record of an operator's act on an API key. It never holds the secret.
 func Key(action, id, name string, scopes []string) domain.AuditRecord {
 	record := domain.AuditRecord{Action: action, Subject: id, Channel: ByCLI}

@@ -18,6 +18,7 @@ const (
 	CodeUnknownModel        Code = "unknownModel"        // names a model that the registry does not have
 	CodeUnknownAgent        Code = "unknownAgent"        // names an agent that the registry does not have
 	CodeUnknownMCPServer    Code = "unknownMcpServer"    // names an MCP server that the registry does not have
+	CodeUnknownProfile      Code = "unknownProfile"      // names an agent profile that is not there
 	CodeNotResumable        Code = "notResumable"        // that agent session cannot be taken up
 	CodeBusy                Code = "busy"                // a turn runs, and the prompt did not want to wait
 	CodeClosed              Code = "closed"              // the execution takes no more prompts

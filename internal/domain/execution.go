@@ -59,7 +59,8 @@ type Execution struct {
 type Request struct {
 	Kind                   Kind                   `json:"kind,omitempty"` // empty: an agent
 	Source                 Source                 `json:"source"`
-	Model                  *ModelChoice           `json:"model,omitempty"` // of the internal agent; nil: of an external one, or created before choices were kept
+	Profile                *ProfileName           `json:"profile,omitempty"` // nil: it was created without one
+	Model                  *ModelChoice           `json:"model,omitempty"`   // of the internal agent; nil: of an external one, or created before choices were kept
 	Prompt                 string                 `json:"prompt,omitempty"`
 	Parts                  []PromptPart           `json:"parts,omitempty"` // of a prompt with pictures or files; nil: Prompt is all
 	Messages               []InputMessage         `json:"messages,omitempty"`
@@ -157,6 +158,7 @@ type SourceType string
 const (
 	SourceInternal SourceType = "internal" // our loop over a model
 	SourceACP      SourceType = "acp"      // an external agent process
+	SourceProfile  SourceType = "profile"  // only in a body: a request has the source of the profile
 )
 
 // Source names what answers the prompts: a model of the registry for the internal agent, an agent of the registry

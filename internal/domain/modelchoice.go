@@ -15,6 +15,7 @@ type ModelFrom string
 const (
 	ModelFromRequest ModelFrom = "request"
 	ModelFromBlock   ModelFrom = "block"   // the agent block of a runbook
+	ModelFromProfile ModelFrom = "profile" // the agent profile
 	ModelFromRunbook ModelFrom = "runbook" // the operator's entry for the runbook
 	ModelFromDefault ModelFrom = "default" // of the server
 )

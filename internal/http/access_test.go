@@ -45,7 +45,7 @@ func TestScopes(t *testing.T) {
 		}
 	}
 	for _, scope := range keys.Scopes {
-		if !used[scope] && scope != keys.ApprovalsDecideUnseen && scope != keys.EnvironmentsUse && scope != keys.MCPUse { // these are of a field of a body
+		if !used[scope] && scope != keys.ApprovalsDecideUnseen && scope != keys.EnvironmentsUse && scope != keys.MCPUse && scope != keys.ProfilesUse { // these are of a field of a body
 			t.Errorf("no route needs %s", scope)
 		}
 	}
@@ -115,8 +115,10 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	approval, hash := h.pending(id)
 	rule := h.rule(`{"scope":"execution","executionId":"` + id + `","effect":"deny","matcher":{"tool":"write"}}`)
 	hook := h.ask("POST", "/webhooks", `{"url":"https://hooks.example/"}`).want(201).text("webhook", "id")
+	profile := h.ask("POST", "/agent-profiles", `{"name":"dba","definition":{"source":{"type":"internal"}}}`).want(201).text("name")
 	stranger := h.key("acme", everyScope()...)
 	bodies := map[string]string{
+		"PUT /agent-profiles/{name}":              `{"definition":{"source":{"type":"internal"}}}`,
 		"POST /approvals/{id}":                    `{"decision":"approve","argumentsHash":"` + hash + `"}`,
 		"POST /executions/{id}/prompts":           `{"prompt":"say x"}`,
 		"POST /executions/{id}/resume":            `{"mode":"fail"}`,
@@ -126,7 +128,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 	}
 	for route := range h.server.document {
 		method, pattern, _ := strings.Cut(route, " ")
-		if !strings.Contains(pattern, "{id}") || strings.HasPrefix(pattern, "/runbooks") { // the client's own ids: TestRunbooksAndTheirOutputs
+		named := strings.HasPrefix(pattern, "/agent-profiles/")
+		if !named && !strings.Contains(pattern, "{id}") || strings.HasPrefix(pattern, "/runbooks") { // the client's own ids: TestRunbooksAndTheirOutputs
 			continue
 		}
 		foreign := id
@@ -137,6 +140,8 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 			foreign = rule
 		case strings.HasPrefix(pattern, "/webhooks"):
 			foreign = hook
+		case named:
+			foreign, pattern = profile, "/agent-profiles/{id}"
 		}
 		var told []string
 		for _, id := range []string{foreign, someID, "not-an-id"} {

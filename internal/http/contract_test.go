@@ -322,7 +322,7 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"ApprovalKind":    texts(domain.ApprovalKinds),
 		"Effort":          texts(domain.Efforts),
 		"WebhookType":     texts(domain.NotificationTypes),
-		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP)},
+		"SourceType":      {string(domain.SourceInternal), string(domain.SourceACP), string(domain.SourceProfile)},
 		"FinishReason": {
 			string(domain.FinishEndTurn), string(domain.FinishMaxTokens), string(domain.FinishMaxIterations), string(domain.FinishRefusal),
 			string(domain.FinishCancelled), string(domain.FinishTimeout), string(domain.FinishError), string(domain.FinishExpired), string(domain.FinishBudget),

@@ -55,7 +55,7 @@ type putMemory struct {
 // putMemory replaces notes whose current revision the client has read.
 func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, error) {
 	by, scope := principalOf(ctx), request.Scope
-	revision, err := ifMatch(request.IfMatch)
+	revision, err := ifMatch(request.IfMatch, "notes")
 	if err != nil {
 		return nil, err
 	}
@@ -74,14 +74,14 @@ func etag(revision int64) string { return fmt.Sprintf(`"%d"`, revision) }
 
 var revisionTag = regexp.MustCompile(`^"([0-9]{1,18})"$`)
 
-// ifMatch returns the revision that the client has read. A client that has read none would overwrite notes that it does not know.
-func ifMatch(header *string) (int64, error) {
+// ifMatch returns the revision that the client has read. A client that has read none would overwrite what it does not know.
+func ifMatch(header *string, noun string) (int64, error) {
 	if header == nil {
-		return 0, domain.Errorf(domain.CodeRevisionRequired, "Send If-Match with the ETag of the notes that you replace; GET shows it.")
+		return 0, domain.Errorf(domain.CodeRevisionRequired, "Send If-Match with the ETag of the %s that you replace; GET shows it.", noun)
 	}
 	match := revisionTag.FindStringSubmatch(*header)
 	if match == nil {
-		return 0, domain.Invalid("If-Match", "If-Match is an ETag of these notes, a number in quotes.")
+		return 0, domain.Invalid("If-Match", "If-Match is an ETag of the %s, a number in quotes.", noun)
 	}
 	return strconv.ParseInt(match[1], 10, 64)
 }

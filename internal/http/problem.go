@@ -58,6 +58,7 @@ var answers = map[domain.Code]struct {
 	domain.CodeUnknownAgent:           {422, "There is no such agent."},
 	domain.CodeAgentUnavailable:       {422, "The agent is not installed."},
 	domain.CodeUnknownMCPServer:       {422, "There is no such MCP server."},
+	domain.CodeUnknownProfile:         {422, "There is no such agent profile."},
 	domain.CodeNotResumable:           {422, "There is no agent session to continue."},
 	domain.CodeEnvironmentUnavailable: {422, "This machine cannot build the environment."},
 	domain.CodeSandboxUnavailable:     {422, "This server cannot isolate commands."},

@@ -32,6 +32,11 @@ func (s *Server) table() []binding {
 		on("GET /mcp-servers", s.registry.listMCPServers), // mcpservers.go
 		on("GET /mcp-servers/{name}", s.registry.getMCPServer),
 		on("POST /mcp-servers/{name}/prompts/{prompt}", s.registry.renderMCPPrompt),
+		on("GET /agent-profiles", s.profiles.list), // profiles.go
+		on("POST /agent-profiles", s.profiles.create),
+		on("GET /agent-profiles/{name}", s.profiles.get),
+		on("PUT /agent-profiles/{name}", s.profiles.replace),
+		on("DELETE /agent-profiles/{name}", s.profiles.delete),
 		on("GET /settings", s.registry.getSettings), // registry.go
 
 		on("POST /executions", s.createExecution), // executions.go

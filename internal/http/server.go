@@ -246,6 +246,7 @@ type Config struct {
 
 	Environments Environments
 	MCPServers   MCPServers
+	Profiles     Profiles
 
 	Version    string
 	Hosts      []string               // host names, with or without a port, that requests may name besides the loopback ones
@@ -280,6 +281,7 @@ type Server struct {
 
 	registry registryHandlers
 	rules    ruleHandlers
+	profiles profileHandlers
 	webhooks webhookHandlers
 	links    linkHandlers
 
@@ -312,6 +314,7 @@ func NewServer(config Config) (*Server, error) {
 		items: config.Items, files: config.Files, masker: config.Masker, keys: config.Keys,
 		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments, config.MCPServers},
 		rules:    ruleHandlers{config.Reader, config.Approvals, config.Admission},
+		profiles: profileHandlers{config.Profiles, config.Admission},
 		webhooks: webhookHandlers{config.Webhooks, config.Admission, config.Masker},
 		links:    linkHandlers{config.Reader, config.Approvals, config.Webhooks, config.Keys, config.Masker},
 		document: document, console: pages, hosts: newHosts(config.Hosts),

@@ -29,6 +29,7 @@ import (
 	"signoff/internal/events/items/paging"
 	promptfiles "signoff/internal/files"
 	"signoff/internal/keys"
+	"signoff/internal/profiles"
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/sessions/sessionstest"
@@ -81,6 +82,10 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 		Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary), Templates: &admissiontest.Templates{}, Workspace: files, Environments: admissiontest.Environments(),
 		MCPServers: admissiontest.MCPServers{},
 	}
+	named := profiles.NewService(h.store, map[string]profiles.Operator{"house": {AgentProfile: domain.AgentProfile{
+		Name: "house", Definition: json.RawMessage(`{"source":{"type":"internal","model":"demo"},"systemPrompt":"Be kind.","environment":{"name":"app"}}`), Grants: profiles.Grants,
+	}}})
+	admitting.Profiles = named
 	decisions := approvals.NewService(h.store, h.log, describing{})
 	decisions.UseEnvironments(admissiontest.Environments())
 	promptFiles := promptfiles.NewService(h.store, decisions, h.manager, secrets.NewMasker(canary))
@@ -88,7 +93,7 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	admit(&admitting)
 	config := Config{
 		Admission: admission.New(admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
-		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(), MCPServers: mcpRegistry{},
+		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(), MCPServers: mcpRegistry{}, Profiles: named,
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
 		Masker: secrets.NewMasker(canary), Keys: verifier, Version: "test",

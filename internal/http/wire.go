@@ -56,6 +56,7 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		Status:                 e.Status,
 		Cause:                  textOrNull(e.Cause),
 		Source:                 r.Source,
+		Profile:                toUsedProfile(r.Profile),
 		Model:                  r.Model,
 		Prompt:                 textOrNull(r.Prompt),
 		Parts:                  r.Parts,

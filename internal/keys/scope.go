@@ -22,8 +22,11 @@ const (
 	AgentsRead            Scope = "agents:read"            // agents, models and tools
 	EnvironmentsUse       Scope = "environments:use"       // other environments than the default one
 	MCPUse                Scope = "mcp:use"                // MCP servers of the tenant: all, or with a name behind another colon that one
-	PoliciesRead          Scope = "policies:read"          // permission rules, and dry runs
-	PoliciesWrite         Scope = "policies:write"         // permission rules, also by remembering a decision for all executions
+	ProfilesRead          Scope = "profiles:read"
+	ProfilesWrite         Scope = "profiles:write"
+	ProfilesUse           Scope = "profiles:use"   // agent profiles of the tenant: all, or with a name behind another colon that one
+	PoliciesRead          Scope = "policies:read"  // permission rules, and dry runs
+	PoliciesWrite         Scope = "policies:write" // permission rules, also by remembering a decision for all executions
 	MemoryRead            Scope = "memory:read"
 	MemoryWrite           Scope = "memory:write"
 	AuditRead             Scope = "audit:read"
@@ -34,7 +37,7 @@ const (
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
-	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, MCPUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
+	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, MCPUse, ProfilesRead, ProfilesWrite, ProfilesUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
 	WebhooksWrite,
 }
 
@@ -43,7 +46,7 @@ func ParseScopes(names []string) ([]Scope, error) {
 	var scopes []Scope
 	for _, name := range names {
 		scope := Scope(strings.TrimSpace(name))
-		if !slices.Contains(Scopes, scope) && !ofMCPServer(scope) {
+		if !slices.Contains(Scopes, scope) && !ofMCPServer(scope) && !ofProfile(scope) {
 			return nil, domain.Invalid("scopes", "There is no scope %q; there are %s.", name, scopeNames())
 		}
 		scopes = append(scopes, scope)
@@ -61,6 +64,33 @@ func ofMCPServer(scope Scope) bool {
 	return is && launch.NameForm.MatchString(server)
 }
 
+// ofProfile reports whether the scope is about one agent profile.
+func ofProfile(scope Scope) bool {
+	profile, is := strings.CutPrefix(string(scope), string(ProfilesUse)+":")
+	return is && launch.NameForm.MatchString(profile)
+}
+
+// MayUseProfile reports whether the principal may use an agent profile of its tenant.
+func (p Principal) MayUseProfile(profile string) bool {
+	return p.May(ProfilesUse) || p.May(ProfilesUse+":"+Scope(profile))
+}
+
+// With returns the principal with the grants of an agent profile in the place of its own scopes for environments and MCP servers.
+func (p Principal) With(grants []string) Principal {
+	own := slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return ofGrant(Scope(scope)) })
+	p.Scopes = append(own, grants...)
+	return p
+}
+
+// Grants are the scopes by which the definition of an agent profile is judged.
+func (p Principal) Grants() []string {
+	return slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return !ofGrant(Scope(scope)) })
+}
+
+func ofGrant(scope Scope) bool {
+	return scope == EnvironmentsUse || scope == MCPUse || ofMCPServer(scope)
+}
+
 // MayUseMCP reports whether the principal may use an MCP server of its tenant.
 func (p Principal) MayUseMCP(server string) bool {
 	return p.May(MCPUse) || p.May(MCPUse+":"+Scope(server))
@@ -76,5 +106,5 @@ func scopeNames() string {
 	for i, scope := range Scopes {
 		names[i] = string(scope)
 	}
-	return strings.Join(names, ", ") + ", " + string(MCPUse) + ":SERVER"
+	return strings.Join(names, ", ") + ", " + string(MCPUse) + ":SERVER, " + string(ProfilesUse) + ":NAME"
 }

@@ -149,6 +149,37 @@ func TestMistakesExitWith2(t *testing.T) {
 	}
 }
 
+// TestAgentProfilesOfTheFile: one that no request could use stops the start; what only this machine lacks does not, and the request says it.
+func TestAgentProfilesOfTheFile(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, engine{}, newModel(t, quiet))
+	configure := func(profiles string) {
+		t.Helper()
+		must(t, os.WriteFile(filepath.Join(s.home, "signoff.yaml"), []byte("models: {default: demo, demo: {provider: demo}}\n"+
+			"agents: {absent: {command: /no/such/program}}\nagentProfiles:\n"+profiles), 0o600))
+	}
+	configure("  lost: {source: {type: internal, model: gone}}\n")
+	if _, errOut, code := s.command(); code != 2 || !strings.Contains(errOut, "agentProfiles.lost.source.model") || !strings.Contains(errOut, "demo") {
+		t.Errorf("exit %d, %q", code, errOut)
+	}
+	configure("  far: {source: {type: acp, command: absent}}\n  near: {source: {type: internal}, environment: workspace, maxIterations: 3}\n")
+	s.start()
+	use := func(name string) object {
+		return object{"source": object{"type": "profile", "name": name}, "prompt": "say x"}
+	}
+	made := want[object](s.client, http.StatusCreated, "POST", "/executions", use("near"))
+	if profile, _ := made["profile"].(map[string]any); profile["name"] != "near" || profile["version"] != nil || made["maxIterations"] != 3.0 {
+		t.Errorf("%v", made)
+	}
+	problem := want[object](s.client, http.StatusUnprocessableEntity, "POST", "/executions", use("far"))
+	if detail, _ := problem["detail"].(string); problem["code"] != string(domain.CodeAgentUnavailable) || !strings.Contains(detail, "far") {
+		t.Errorf("%v", problem)
+	}
+	if items, _ := want[object](s.client, http.StatusOK, "GET", "/agent-profiles", nil)["items"].([]any); len(items) != 2 {
+		t.Errorf("%v", items)
+	}
+}
+
 // TestPublicAddressWithKeys: what was refused without a key works with one.
 func TestPublicAddressWithKeys(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@ import { Transport, type Call, type ClientOptions } from "./http.js";
 import type {
   AcceptGeneration,
   Agent,
+  AgentProfile,
+  AgentProfileDefinition,
   Approval,
   ApprovalStatus,
   ClientCall,
@@ -150,6 +152,37 @@ export class Signoff {
   renderMcpPrompt(server: string, prompt: string, args: Record<string, string> = {}, options: CallOptions = {}): Promise<RenderedMcpPrompt> {
     return this.#post(`/mcp-servers/${part(server)}/prompts/${part(prompt)}`, { arguments: args }, options);
   }
+
+  // ——— agent profiles ———
+
+  /** The named agents. `systemPrompt` and `outputSchema` are left out; `agentProfile` has them. */
+  listAgentProfiles(options: CallOptions & { cursor?: string; limit?: number } = {}): Promise<Page<AgentProfile>> {
+    const { cursor, limit } = options;
+    return this.#get("/agent-profiles", { cursor, limit }, options);
+  }
+
+  /** A named agent in its newest version, or in an earlier one, which can be read although the profile is deleted. */
+  agentProfile(name: string, options: CallOptions & { version?: number } = {}): Promise<AgentProfile> {
+    return this.#get(`/agent-profiles/${part(name)}`, { version: options.version }, options);
+  }
+
+  /** Makes a named agent. A name that is taken is an error with the code `conflict`, also after a request whose answer was lost: it is sent once. */
+  createAgentProfile(name: string, definition: AgentProfileDefinition, options: CallOptions = {}): Promise<AgentProfile> {
+    return this.#http.once({ method: "POST", path: "/agent-profiles", body: { name, definition }, signal: options.signal });
+  }
+
+  /** Makes the next version of a named agent. If `version` is not the newest one any more, the error has the code `conflict`. */
+  replaceAgentProfile(name: string, version: number, definition: AgentProfileDefinition, options: CallOptions = {}): Promise<AgentProfile> {
+    const headers = { "If-Match": `"${version}"` };
+    return this.#http.once({ method: "PUT", path: `/agent-profiles/${part(name)}`, body: { definition }, headers, signal: options.signal });
+  }
+
+  /** Hides a named agent: no request can use it any more. */
+  async deleteAgentProfile(name: string, options: CallOptions = {}): Promise<void> {
+    await this.#http.once({ method: "DELETE", path: `/agent-profiles/${part(name)}`, signal: options.signal });
+  }
+
+  // ——— templates, calls and blocks ———
 
   /** Renders a template; creates nothing. */
   renderTemplate(body: RenderTemplate, options: CallOptions = {}): Promise<RenderedTemplate> {

@@ -5,6 +5,8 @@ export type Schemas = components["schemas"];
 
 export type AcceptGeneration = Schemas["AcceptGeneration"];
 export type Agent = Schemas["Agent"];
+export type AgentProfile = Schemas["AgentProfile"];
+export type AgentProfileDefinition = Schemas["AgentProfileDefinition"];
 export type Approval = Schemas["Approval"];
 export type ApprovalEnvironment = Schemas["ApprovalEnvironment"];
 export type ApprovalStatus = Schemas["ApprovalStatus"];

@@ -50,14 +50,22 @@ func (reader *Reader[Request]) Body(w http.ResponseWriter, r *http.Request, requ
 	if err != nil {
 		return err
 	}
-	if err := o.body.VisitJSON(value, openapi3.MultiErrors(), realTimes); err != nil {
-		return invalid("", err)
+	if err := o.CheckBody(value); err != nil {
+		return err
 	}
 	into := reflect.ValueOf(request).Elem()
 	if reader.hash != nil {
 		into.FieldByIndex(reader.hash).SetBytes(o.hash(value))
 	}
 	return undecodable(json.Unmarshal(data, into.FieldByIndex(reader.body).Addr().Interface()))
+}
+
+// CheckBody checks JSON that was decoded by [ParseJSON] as the body of the operation, which has one.
+func (o *Operation) CheckBody(value any) error {
+	if err := o.body.VisitJSON(value, openapi3.MultiErrors(), realTimes); err != nil {
+		return invalid("", err)
+	}
+	return nil
 }
 
 // realTimes refuses the 30th of February, which fits the document's pattern.
