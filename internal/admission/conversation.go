@@ -47,7 +47,7 @@ func (a *Admission) conversations(ctx context.Context, list []contextSource) (me
 	return messages, nil
 }
 
-// brought is what a client has said when it created an execution.
+// brought are the messages with which a client has created an execution.
 func brought(request domain.Request) (messages []domain.ContextMessage) {
 	for _, m := range request.Messages {
 		messages = append(messages, domain.ContextMessage{Role: m.Role, Content: m.Content})
@@ -63,6 +63,7 @@ type contextReader struct {
 	executions Executions
 	room       int             // bytes that are left
 	results    []contextResult // that have not been left out, the oldest first
+	leftOut    contextResult   // the newest that was left out
 	number     int             // of calls so far
 }
 
@@ -102,9 +103,9 @@ func (r *contextReader) read(ctx context.Context, source contextSource) (*domain
 // bounded is as much of an event as the conversation needs, or no event.
 func (r *contextReader) bounded(event domain.Event, calls bool, of *domain.Transcript) (domain.Event, error) {
 	switch event.Type {
-	case domain.TurnStartedType, domain.TurnEndedType, domain.MessageCompletedType:
+	case domain.TurnEndedType, domain.MessageCompletedType:
 		return event, nil
-	case domain.MessageDeltaType, domain.ToolCallRequestedType:
+	case domain.TurnStartedType, domain.MessageDeltaType, domain.ToolCallRequestedType:
 	case domain.ToolCallStartedType, domain.ToolCallCompletedType:
 		if !calls {
 			return domain.Event{}, nil
@@ -117,18 +118,24 @@ func (r *contextReader) bounded(event domain.Event, calls bool, of *domain.Trans
 		return event, err
 	}
 	switch p := payload.(type) {
+	case domain.TurnStarted:
+		return event, r.take(len(domain.Mentioned(p.Text, p.Parts)))
 	case domain.MessageDelta:
 		return event, r.take(len(p.Text))
 	case domain.ToolCallRequested:
 		if calls {
-			err = r.take(contextCallBytes + len(p.Tool) + len(p.Arguments))
+			return event, r.take(contextCallBytes + len(p.Tool) + len(p.Arguments))
 		}
-		return event, err
+		p.Arguments = nil // only the message before the call counts
+		return domain.NewEvent(event.Execution, p), nil
 	case domain.ToolCallCompleted:
-		text := withoutMiddle(p.ForModel(), maxContextResult)
-		p.Output, p.ModelOutput = text, ""
-		r.results = append(r.results, contextResult{event.Execution, of, p.ToolCallID, len(text)})
-		return domain.NewEvent(event.Execution, p), r.take(len(text))
+		p.Output, p.ModelOutput = withoutMiddle(p.ForModel(), maxContextResult), ""
+		result := contextResult{event.Execution, of, p.ToolCallID, len(p.Output)}
+		r.results = append(r.results, result)
+		if err = r.take(result.size); r.leftOut == result {
+			p.Output = resultLeftOut
+		}
+		return domain.NewEvent(event.Execution, p), err
 	}
 	return event, nil
 }
@@ -148,6 +155,7 @@ func (r *contextReader) take(size int) error {
 			return err
 		}
 		r.room += oldest.size - len(resultLeftOut)
+		r.leftOut = oldest
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ func TestToolCallsOfEarlierExecutions(t *testing.T) {
 				}
 				if left := message.Content == resultLeftOut; left && whole {
 					t.Fatalf("seed %d: a result is left out behind one that is not", seed)
-				} else if !left {
+				} else if len(message.Content) > len(resultLeftOut) { // a shorter one would take more room left out
 					whole = true
 				}
 				open = open[1:]
@@ -60,10 +60,15 @@ func TestToolCallsOfEarlierExecutions(t *testing.T) {
 
 // randomLog is an execution with calls, some of which have no result, whose ids are those of every other such execution.
 func randomLog(random *rand.Rand, id domain.ExecutionID) stored {
-	log := []domain.Event{domain.NewEvent(id, domain.TurnStarted{Turn: 1, Text: "Go on."})}
+	var log []domain.Event
 	add := func(payload domain.Payload) { log = append(log, domain.NewEvent(id, payload)) }
 	longest := 10 << random.IntN(15)
-	for round := range random.IntN(40) {
+	prompts, longPrompt := 0, random.IntN(60_000)
+	for round := range 1 + random.IntN(40) {
+		if round%16 == 0 {
+			prompts++
+			add(domain.TurnStarted{Turn: prompts, Text: "Go on." + strings.Repeat("q", longPrompt)})
+		}
 		message := fmt.Sprintf("m%d", round)
 		var calls []string
 		for i := range random.IntN(4) {
@@ -83,4 +88,22 @@ func randomLog(random *rand.Rand, id domain.ExecutionID) stored {
 		log[seq].Seq = int64(seq) + 1
 	}
 	return stored{Execution: domain.Execution{ID: id, Tenant: "default", Status: domain.StatusCompleted}, log: log}
+}
+
+// TestPromptsCountAsContext: the prompts of later turns take room as everything else that was said.
+func TestPromptsCountAsContext(t *testing.T) {
+	const id = domain.ExecutionID("01890000-0000-7000-8000-000000000200")
+	for _, form := range []string{`%q`, `{"executionId":%q,"include":"toolCalls"}`} {
+		var log []domain.Event
+		for turn := range 5 {
+			log = append(log, domain.NewEvent(id, domain.TurnStarted{Turn: turn + 1, Text: strings.Repeat("p", MaxContext/4)}))
+			log[turn].Seq = int64(turn) + 1
+		}
+		known := executions{id: stored{Execution: domain.Execution{ID: id, Tenant: "default", Status: domain.StatusCompleted}, log: log}}
+		a := newAdmission(func(c *Config) { c.Executions = known })
+		_, err := a.Admit(t.Context(), anybody, bodyOf(t, `{`+valid+`,"contextFrom":[`+fmt.Sprintf(form, id)+`]}`), nil)
+		if domain.CodeOf(err) != domain.CodeInvalid || !strings.Contains(fmt.Sprint(err), "longer than") {
+			t.Errorf("%s: %v", form, err)
+		}
+	}
 }

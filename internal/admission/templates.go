@@ -119,7 +119,7 @@ func textsOf(request *domain.Request) (texts []*string, templates []template.Tem
 	add := func(name string, text *string) {
 		texts, templates = append(texts, text), append(templates, template.Template{Name: name})
 	}
-	if request.Parts == nil && request.Messages == nil {
+	if request.Parts == nil && request.Messages == nil && !request.AwaitsPrompt() {
 		add("/prompt", &request.Prompt)
 	}
 	for i := range request.Parts {
