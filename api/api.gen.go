@@ -260,7 +260,8 @@ type AgentBlockSource struct {
 	Name *string `json:"name,omitempty"`
 
 	// Provider Only for `internal`. Then `model` is the model's name at the provider, or the server's own; both are matched to a configured
-	// model, and 422 names those that there are.
+	// model, and 422 names those that there are. Without `model` it is the default model, or the only one, of this provider. `claude` is `anthropic`.
+	// Null is none.
 	Provider *string `json:"provider,omitempty"`
 
 	// Settings Only for `internal`: how the model answers, and each of `fallbacks`. What is not set is the operator's default, and then the

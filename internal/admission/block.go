@@ -45,13 +45,23 @@ func (a *Admission) blockModel(source api.AgentBlockSource) (string, error) {
 	if source.Type != domain.SourceInternal {
 		return "", domain.Invalid("/block/props/source/provider", "This belongs to the type internal: an external agent has providers of its own.")
 	}
-	var known []string
+	if strings.EqualFold(provider, "claude") { // people know the vendor by its models
+		provider = "anthropic"
+	}
+	var known, its []string
 	for _, name := range a.config.Models.Names() {
 		itsProvider, itsModel := a.config.Models.Entry(name)
-		if strings.EqualFold(itsProvider, provider) && (itsModel == model || name == model) {
-			return name, nil
-		}
 		known = append(known, itsProvider+" "+itsModel)
+		switch {
+		case !strings.EqualFold(itsProvider, provider):
+		case model != "" && (itsModel == model || name == model), model == "" && name == a.config.Models.Default():
+			return name, nil
+		default:
+			its = append(its, name)
+		}
+	}
+	if model == "" && len(its) == 1 {
+		return its[0], nil
 	}
 	message := "The server has no model configured."
 	if known != nil {

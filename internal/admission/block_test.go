@@ -99,12 +99,12 @@ func TestAModelByItsProvider(t *testing.T) {
 	a := newAdmission()
 	name := a.config.Models.Names()[0]
 	_, vendors := a.config.Models.Entry(name)
-	for _, model := range []string{name, vendors} {
-		if request := a.admitted(t, aBlock(`"source":{"type":"internal","provider":"OpenAI","model":"`+model+`"},"prompt":"x"`)); request.Source.Model != name || request.Model.From != domain.ModelFromBlock {
+	for _, model := range []string{`"` + name + `"`, `"` + vendors + `"`, "null"} { // null: the provider's only one
+		if request := a.admitted(t, aBlock(`"source":{"type":"internal","provider":"OpenAI","model":`+model+`},"prompt":"x"`)); request.Source.Model != name || request.Model.From != domain.ModelFromBlock {
 			t.Errorf("%s: %+v, %+v", model, request.Source, request.Model)
 		}
 	}
-	for _, source := range []string{`"provider":"anthropic","model":"` + name + `"`, `"provider":"openai","model":"gpt-9"`, `"provider":"openai"`} {
+	for _, source := range []string{`"provider":"anthropic","model":"` + name + `"`, `"provider":"openai","model":"gpt-9"`, `"provider":"Claude"`} {
 		_, err := a.admit(t, aBlock(`"source":{"type":"internal",`+source+`},"prompt":"x"`))
 		refuses(t, badInput{source, source, domain.CodeUnknownModel, "/block/props/source/model"}, err)
 		if !strings.Contains(err.Error(), "openai "+vendors) {

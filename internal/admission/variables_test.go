@@ -36,3 +36,22 @@ func TestKeptVariables(t *testing.T) {
 		t.Errorf("%d variables", len(kept))
 	}
 }
+
+// TestSecretsByTheirName: nobody sees a value that the name of its variable calls a secret.
+func TestSecretsByTheirName(t *testing.T) {
+	a := newAdmission()
+	names := map[string]bool{
+		"db_password": true, "PGPASSWORD": true, "apiToken": true, "client_secret": true, "API_KEY": true, "sshKey": true, "key": true, "aws.credentials": true,
+		"host": false, "keyboard": false, "monkey": false, "path": false, "passenger": false,
+	}
+	var sent []string
+	for name := range names {
+		sent = append(sent, `"`+name+`":"S3cr3t of a person"`)
+	}
+	kept := a.admitted(t, `{`+valid+`,"runbookId":"disks","variables":{`+strings.Join(sent, ",")+`}}`).Variables
+	for name, secret := range names {
+		if hidden := kept[name].Value == domain.Masked; hidden != secret {
+			t.Errorf("%s: hidden %v, want %v", name, hidden, secret)
+		}
+	}
+}

@@ -116,3 +116,23 @@ test("Ctrl+Enter in the block that is there asks for the same, and Escape takes 
     assert.deepEqual([typed.path, asked], [block.path, same], "the same request but for its place");
     assert.deepEqual([place, insertAfter, of.blocks.length], ["b2", "b5", 2]); // b3 and b4 were proposals
   }));
+
+test("An empty prompt changes nothing: Escape removes it, and Tab accepts the blocks that wait", () =>
+  opened(async ({ page, sent, press, status, proposed, typing }) => {
+    await page.locator("#blocks textarea").focus();
+    await press("Control+Enter");
+    await status("postGeneration");
+    await press("Control+k");
+    assert.deepEqual(await typing(), blank);
+    await press("Escape");
+    assert.equal(await page.locator("#blocks textarea").count(), 1);
+    assert.equal((await proposed()).length, 2);
+    await press("Control+k");
+    await press("Tab");
+    await status("idle");
+    const [block, accepted] = sent.splice(0);
+    assert.equal(block.body.document.revision, accepted.body.documentRevision);
+    assert.equal(accepted.path.endsWith("/generation/accept"), true);
+    assert.deepEqual(await proposed(), []);
+    assert.deepEqual(sent, []);
+  }));

@@ -552,6 +552,12 @@ var seedExamples = map[string]seedExample{
 			}
 		},
 	},
+	"003: the model of the full step, on a server without it": {
+		sent: func(s *story) object {
+			return harness.With(fixConfig, object{"source": object{"type": "internal", "model": "claude-sonnet"}, "workingDirectory": "", "runbookId": "fix-config-unserved"})
+		},
+		refused: "unknownModel", at: "/source/model",
+	},
 	"003: variables by number": {
 		steps: []script{finally("done")},
 		sent: func(s *story) object {

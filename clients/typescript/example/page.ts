@@ -1,6 +1,6 @@
 import { Signoff, type BlockType } from "@signoff/client";
 import { GenerationFlow, type State } from "./flow.js";
-import { Runbook, type Block } from "./runbook.js";
+import { isBlank, Runbook, type Block } from "./runbook.js";
 
 // The page: blocks are drawn, keys are read. What a model wrote is only ever set as text.
 
@@ -123,8 +123,7 @@ part("text").addEventListener("input", () => flow.edit(part<HTMLInputElement>("t
 
 /** Opens a prompt to type into. It is a block like any other prompt, so Ctrl+Enter in it does the same. An empty one is not opened twice. */
 function openPrompt(): void {
-  const empty = runbook.blocks.find(({ type, props }) => type === "prompt" && props["text"] === "");
-  const { id } = empty ?? runbook.add("prompt", { text: "" });
+  const { id } = runbook.blocks.find(isBlank) ?? runbook.add("prompt", { text: "" });
   part("blocks").querySelector<HTMLElement>(`[data-id="${id}"] textarea`)?.focus();
 }
 
@@ -133,13 +132,22 @@ const acts: Partial<Record<State["status"], Record<string, () => void>>> = {
   interrupted: { r: () => void flow.retry(), g: () => void flow.giveUp() },
 };
 
+/** The prompt without a text in which the cursor is. */
+function blankPrompt(target: EventTarget | null): Block | undefined {
+  const id = (target as HTMLElement).closest<HTMLElement>("[data-id]")?.dataset["id"];
+  const block = id === undefined ? undefined : runbook.find(id);
+  return block !== undefined && isBlank(block) ? block : undefined;
+}
+
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") return flow.cancel();
+  const blank = blankPrompt(event.target);
+  if (event.key === "Escape") return blank === undefined ? flow.cancel() : runbook.remove(blank.id);
   if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey) {
     event.preventDefault(); // the browser would go to its address bar
     return openPrompt();
   }
-  if (event.ctrlKey || event.metaKey || event.altKey || (event.target as HTMLElement).closest("textarea, input")) return;
+  const typing = (event.target as HTMLElement).closest("textarea, input") !== null;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || (typing && (blank === undefined || event.key !== "Tab"))) return;
   const act = acts[flow.state.status]?.[event.key.toLowerCase()];
   if (act === undefined) return;
   act();

@@ -10,7 +10,7 @@ export interface Block {
 
 /**
  * A runbook's document, as simple as can be. Its revision counts what changed its content; proposals do not, so that a
- * generation does not contradict itself.
+ * generation does not contradict itself, nor do prompts in which nobody has written anything.
  */
 export class Runbook {
   #blocks: Block[] = [];
@@ -34,7 +34,7 @@ export class Runbook {
 
   /** What the agent is shown, and what the server compares later. */
   snapshot(): RunbookDocument {
-    const blocks = this.#blocks.filter((block) => !block.proposed).map(({ id, type, props }) => ({ id, type, props }));
+    const blocks = this.#blocks.filter((block) => !block.proposed && !isBlank(block)).map(({ id, type, props }) => ({ id, type, props }));
     return { revision: this.revision, blocks };
   }
 
@@ -46,8 +46,16 @@ export class Runbook {
   add(type: string, props: Record<string, unknown>): Block {
     const block = { id: this.#newID(), type, props, proposed: false };
     this.#blocks.push(block);
-    this.#changed(true);
+    this.#changed(!isBlank(block));
     return block;
+  }
+
+  /** Removes a block. */
+  remove(id: string): void {
+    const block = this.find(id);
+    if (block === undefined) return;
+    this.#blocks = this.#blocks.filter((other) => other !== block);
+    this.#changed(!isBlank(block));
   }
 
   change(id: string, props: Record<string, unknown>): void {
@@ -86,4 +94,9 @@ export class Runbook {
     if (content) this.#revision++;
     this.#onChange();
   }
+}
+
+/** Tells whether a block is a prompt without a text. */
+export function isBlank({ type, props }: Block): boolean {
+  return type === "prompt" && props["text"] === "";
 }
