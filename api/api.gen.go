@@ -798,8 +798,8 @@ type CreateExecution struct {
 	// `replace_blocks` also where it declares none; one of the same name takes the place of ours.
 	ClientTools *[]ClientTool `json:"clientTools,omitempty"`
 
-	// ContextFrom Executions that have ended, in order. What was said in them, by people and by agents, goes in front of
-	// the conversation; at most 1 MiB in all. With templates, their outputs are also there
+	// ContextFrom Executions that have ended, in order. The messages of people and agents in them go in front of
+	// the conversation, with the tool calls and results of those that ask for them; at most 1 MiB in all. With templates, their outputs are also there
 	// under the names of their blocks, where `outputsFrom` and `variables` leave the name free.
 	ContextFrom *[]ContextSource `json:"contextFrom,omitempty"`
 
@@ -1497,7 +1497,7 @@ type Limits struct {
 	// ClientTools How many.
 	ClientTools int `json:"clientTools"`
 
-	// ContextBytes Of what they said.
+	// ContextBytes Of their messages, tool calls and results together.
 	ContextBytes int `json:"contextBytes"`
 
 	// ContextFrom How many executions.

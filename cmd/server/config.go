@@ -68,7 +68,11 @@ func readConfig() (Config, error) {
 	}
 	if err := envconfig.Process(prefix, &c); err != nil {
 		if parse, is := errors.AsType[*envconfig.ParseError](err); is { // its own message names Go types
-			return c, usagef("%s is not a number: %s", parse.KeyName, parse.Value)
+			kind := "number"
+			if strings.Contains(parse.TypeName, "int") {
+				kind = "whole number"
+			}
+			return c, usagef("%s is not a %s: %s", parse.KeyName, kind, parse.Value)
 		}
 		return c, usageError{err}
 	}

@@ -37,6 +37,9 @@ func (a *Admission) findSources(ctx context.Context, by keys.Principal, contextF
 		if slices.ContainsFunc(contextFrom[:i], func(s api.ContextSource) bool { return s.ExecutionID == source.ExecutionID }) {
 			return found, domain.Invalid(at, "The execution stands there twice.")
 		}
+		if source.Include != "" {
+			at += "/executionId"
+		}
 		execution, err := a.ended(ctx, by, at, source.ExecutionID)
 		if err != nil {
 			return found, err

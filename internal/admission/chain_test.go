@@ -33,6 +33,7 @@ func TestBadChains(t *testing.T) {
 	a := newAdmission(func(c *Config) { c.Executions = chained() })
 	for name, row := range map[string][2]string{
 		"context of nobody":          {`"contextFrom":["` + endedID + `","` + someID + `"]`, "/contextFrom/1"},
+		"calls of nobody":            {`"contextFrom":[{"executionId":"` + someID + `","include":"toolCalls"}]`, "/contextFrom/0/executionId"},
 		"context of somebody else":   {`"contextFrom":["` + foreignID + `"]`, "/contextFrom/0"},
 		"context of what is no id":   {`"contextFrom":["x"]`, "/contextFrom/0"},
 		"context of a live one":      {`"contextFrom":["` + aliveID + `"]`, "/contextFrom/0"},

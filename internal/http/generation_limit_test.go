@@ -26,7 +26,7 @@ func (h *testServer) limited(body string, headers ...string) {
 	}
 }
 
-// TestGenerationsAreLimited for each runbook, and each document without one. What is refused is not there, and cancels nothing.
+// TestGenerationsAreLimited for each runbook, and each document without one. A refused generation does not exist, and cancels nothing.
 func TestGenerationsAreLimited(t *testing.T) {
 	for name, body := range map[string]string{"a runbook": aGeneration("hang", `"insertAfter":"b3","runbookId":"disks"`), "a document": forDocument("disks")} {
 		t.Run(name, func(t *testing.T) {

@@ -72,15 +72,15 @@ func TestVariablesOfARunbook(t *testing.T) {
 		return h.ask("POST", "/executions", `{`+valid+`,"runbookId":"`+runbook+`","variables":`+variables+`}`).want(201).text("id")
 	}
 	create("other", `{"foreign":1}`)
-	first := create("disks", `{"host":"old","port":5432,"doc":{"named":{}},"key":"the `+canary+`"}`)
+	first := create("disks", `{"host":"old","port":5432,"doc":{"named":{}},"note":"the `+canary+`"}`)
 	second := create("disks", `{"host":"new","none":null,"ready":true}`)
 	create("disks", `{}`)
 	h.ended(h.ask("POST", "/executions", `{"runbookId":"disks","block":{"id":"`+blockID+`","type":"agent","props":{"name":"q","source":{"type":"internal"},"prompt":"say x"}}}`).want(201).text("id"))
 
 	page := h.ask("GET", "/runbooks/disks/outputs", "").want(200)
 	want := [][4]string{
-		{"doc", "object", `{"named":{}}`, first}, {"host", "string", "new", second}, {"key", "string", "the [masked]", first},
-		{"none", "null", "null", second}, {"port", "number", "5432", first}, {"ready", "boolean", "true", second},
+		{"doc", "object", `{"named":{}}`, first}, {"host", "string", "new", second},
+		{"none", "null", "null", second}, {"note", "string", "the [masked]", first}, {"port", "number", "5432", first}, {"ready", "boolean", "true", second},
 	}
 	var got [][4]string
 	for _, listed := range page.get("variables").([]any) {

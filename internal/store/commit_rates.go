@@ -20,7 +20,7 @@ type takenRate struct {
 }
 
 // takeRates counts the creations that have a limit, and refuses those over it. It comes behind the idempotency keys, so a repeated request gets its
-// first answer whatever the limit says, and before anything else, so that who waits for a row holds only keys. Creations without a limit take no
+// first answer whatever the limit says, and before anything else, so that a transaction that waits for a row holds only keys. Creations without a limit take no
 // statement.
 func (b *batch) takeRates() error {
 	changes := map[rateKey][]int{}
@@ -100,7 +100,7 @@ func tooOften(limit *RateLimit, micros int64) error {
 }
 
 // forgetRates removes rows that no creation has touched for longer than their window: two for each that is written, so there are never many. It
-// passes over locked rows: who waited for one here could wait for somebody who waits for this transaction.
+// passes over locked rows: two transactions could wait for each other here.
 func (b *batch) forgetRates(written int) error {
 	return b.tx.later(`
 		delete from creation_rates where (tenant_id, target) in (
