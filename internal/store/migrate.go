@@ -94,7 +94,12 @@ func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.
 	if err != nil {
 		return s.failed("open the migrations", err)
 	}
-	m.LockTimeout = time.Hour // another replica may have much to do; ctx ends the wait sooner
+	newest, err := newestVersion(files, s.dialect.name)
+	if err != nil {
+		return s.failed("read the migrations", err)
+	}
+	m.PrefetchMigrations = uint(newest) + 1 // its reader never waits: nobody would take anything from it once a migration has failed
+	m.LockTimeout = time.Hour               // another replica may have much to do; ctx ends the wait sooner
 	return do(m)
 }
 
