@@ -134,3 +134,37 @@ func TestACallThatTookAWhileToJudgeChangesTheStatus(t *testing.T) {
 	w.answers(id, "c1", "inserted")
 	w.ended(id)
 }
+
+// overtakenRules does something right after the rules of an execution were read for the first time.
+type overtakenRules struct {
+	database
+	once sync.Once
+	then func()
+}
+
+func (o *overtakenRules) Rules(ctx context.Context, of domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error) {
+	rules, err := o.database.Rules(ctx, of, id)
+	o.once.Do(o.then)
+	return rules, err
+}
+
+// TestARuleThatIsMadeWhileAQuestionIsWritten answers the question: whoever made the rule did not find the question, and the session had not read the rule.
+func TestARuleThatIsMadeWhileAQuestionIsWritten(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		overtaken := &overtakenRules{database: s}
+		w := newWorldThrough(t, overtaken, s, uses("date"))
+		overtaken.then = func() {
+			rule := domain.PermissionRule{
+				Tenant: tenant, Scope: domain.RememberGlobal, Effect: domain.Deny, By: alice, Matcher: domain.Matcher{Command: "date"},
+			}
+			if _, _, err := w.service.CreateRule(context.Background(), rule, "", "test"); err != nil {
+				t.Error(err)
+			}
+		}
+		id := w.start()
+		w.ended(id)
+		if got := outcomes(t, w.events(id)); got["date"] != domain.OutcomeDenied {
+			t.Errorf("the outcomes are %v", got)
+		}
+	})
+}

@@ -170,6 +170,9 @@ func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval)
 	c.approval = &approval
 	pm.calls.deriveStatus(change)
 	change.asked = append(change.asked, approval)
+	if approval.Kind.AnswerableByRule() { // whoever has made a rule since it was judged did not find the question
+		change.replies = append(change.replies, func() { pm.rules.behind = true })
+	}
 	requested := approvals.Requested(approval)
 	requested.Sandbox, requested.Repeats = pm.confinedBy(c), c.ask.pauses()
 	change.emit(requested)

@@ -192,6 +192,9 @@ func (s *Session) readControl() state {
 		return s.readAgain(err)
 	}
 	s.control.seen = stirred
+	if s.rules.behind { // a question was just written
+		return s.readControl
+	}
 	return s.notified
 }
 
