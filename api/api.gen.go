@@ -56,6 +56,7 @@ const (
 	DecidedByBrokenPolicy DecidedBy = "brokenPolicy"
 	DecidedByCapability   DecidedBy = "capability"
 	DecidedByCatastrophic DecidedBy = "catastrophic"
+	DecidedByCeiling      DecidedBy = "ceiling"
 	DecidedByDecision     DecidedBy = "decision"
 	DecidedByEnvironment  DecidedBy = "environment"
 	DecidedByExpiry       DecidedBy = "expiry"
@@ -342,7 +343,7 @@ type AgentProfileDefinition struct {
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-	// `limitReached` and keeps what was said.
+	// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
 	Budget *Budget `json:"budget,omitempty"`
 
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
@@ -352,6 +353,14 @@ type AgentProfileDefinition struct {
 	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
+	// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+	// capability `delegate` judges the calls.
+	//
+	//
+	// Example: {"ceiling":{"capabilities":{"network":"ask","read":"allow","write":"deny"}},"profiles":["researcher"]}
+	Delegation *Delegation `json:"delegation,omitempty"`
 
 	// Description What the agent is for; people and models read it.
 	Description *string `json:"description,omitempty"`
@@ -444,6 +453,9 @@ type Approval struct {
 	// Example: An option of kind allow_always or reject_always is remembered by the agent, not by Signoff.
 	OptionsNote *string `json:"optionsNote"`
 
+	// Path Who asked whom for what, from the root to the execution; not there where nobody has delegated it.
+	Path *DelegationPath `json:"path,omitempty"`
+
 	// Question Of a `question`, what is asked; null otherwise.
 	Question *json.RawMessage `json:"question"`
 
@@ -460,6 +472,9 @@ type Approval struct {
 
 	// ResolvedAt Null while pending.
 	ResolvedAt *Time `json:"resolvedAt"`
+
+	// Root The root of the tree in which the execution was delegated; not there where nobody has delegated it. `stopTree` takes it.
+	Root *string `json:"root,omitempty"`
 
 	// RunbookId The runbook of the execution; null where it has none.
 	RunbookId *string `json:"runbookId"`
@@ -610,7 +625,7 @@ type BlockPresentation = json.RawMessage
 type BlockType = domain.BlockType
 
 // Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-// `limitReached` and keeps what was said.
+// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
 type Budget = domain.Budget
 
 // CancelExecution defines model for CancelExecution.
@@ -744,6 +759,13 @@ type ClientCallSummary struct {
 // ClientTool A tool that the client runs.
 type ClientTool = domain.ClientTool
 
+// ClosePreview defines model for ClosePreview.
+type ClosePreview struct {
+	// Cancels The live executions below, by the time of their creation: those that are queued, in a turn, wait for an answer or for their own children, are
+	// interrupted, or have a prompt that waits. Outputs are shortened as in lists.
+	Cancels []Execution `json:"cancels"`
+}
+
 // CreateAgentProfile defines model for CreateAgentProfile.
 type CreateAgentProfile struct {
 	// Definition An agent, and the most that it may do. The fields mean what they mean in `POST /executions`. A request that uses the profile may narrow them and
@@ -782,7 +804,7 @@ type CreateExecution struct {
 	BlockTypes *[]BlockType `json:"blockTypes,omitempty"`
 
 	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-	// `limitReached` and keeps what was said.
+	// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
 	Budget *Budget `json:"budget,omitempty"`
 
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
@@ -810,6 +832,14 @@ type CreateExecution struct {
 	//
 	// Example: bash
 	DefaultShell *string `json:"defaultShell,omitempty"`
+
+	// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
+	// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+	// capability `delegate` judges the calls.
+	//
+	//
+	// Example: {"ceiling":{"capabilities":{"network":"ask","read":"allow","write":"deny"}},"profiles":["researcher"]}
+	Delegation *Delegation `json:"delegation,omitempty"`
 
 	// Document A runbook's content at one moment. What a block is made of is the client's business; the agent can read it.
 	Document *RunbookDocument `json:"document,omitempty"`
@@ -934,7 +964,7 @@ type CreateExecution struct {
 type CreatePermissionRule struct {
 	Effect CapabilityVerdict `json:"effect"`
 
-	// ExecutionId Of a rule of the scope `execution`.
+	// ExecutionId Of a rule of the scope `execution`, or the root of a rule of the scope `tree`.
 	ExecutionId *string `json:"executionId,omitempty"`
 
 	// ExpiresAt RFC 3339, UTC, microseconds.
@@ -1023,6 +1053,10 @@ type Decide struct {
 	// Resolution Required for an `unknownOutcome`, and only for it. `deny` alone means `failed`; beside another resolution it
 	// is 422.
 	Resolution *Resolution `json:"resolution,omitempty"`
+
+	// StopTree Only with deny: the root of the approval's execution, which is cancelled with the denial, in one transaction, and all executions below it.
+	// The key needs the scope `executions:cancel`, too.
+	StopTree *string `json:"stopTree,omitempty"`
 }
 
 // DecideByLink defines model for DecideByLink.
@@ -1039,7 +1073,7 @@ type DecideByLink struct {
 type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
-// `pin`: the definition of an MCP tool is not the one that a person has approved.
+// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: of a child, what an execution above it may delegate.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 // it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
@@ -1066,7 +1100,8 @@ type Decision struct {
 	PreviewId *string `json:"previewId"`
 	Reason    *string `json:"reason"`
 
-	// Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
+	// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below that, until the root
+	// ends; or for all executions.
 	Remember Remember `json:"remember"`
 
 	// Resolution Of an `unknownOutcome`; null otherwise.
@@ -1075,6 +1110,53 @@ type Decision struct {
 	// RuleId The rule that the decision left behind; with `once`, the rule that decided.
 	RuleId *string `json:"ruleId"`
 }
+
+// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
+// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+// capability `delegate` judges the calls.
+//
+// Example: {"ceiling":{"capabilities":{"network":"ask","read":"allow","write":"deny"}},"profiles":["researcher"]}
+type Delegation struct {
+	// CancelOnEnd When a turn ends, children that still work are cancelled. Otherwise the execution waits for them.
+	CancelOnEnd *bool `json:"cancelOnEnd,omitempty"`
+
+	// Ceiling The most that a child may have, and its own children. A field that is left out is what the execution has itself, of `capabilities` class by class. More than that takes
+	// what the same field of the request takes: the scopes for environments and MCP servers. Children have safe mode, whatever the execution has.
+	Ceiling *DelegationCeiling `json:"ceiling,omitempty"`
+
+	// Profiles The agent profiles that children may use; each takes the scope `profiles:use`, or `profiles:use:NAME`. With this list, children use nothing
+	// else. Without it, they may use every profile that the key may use, and models and agents of the server without a profile.
+	Profiles *[]string `json:"profiles,omitempty"`
+}
+
+// DelegationCeiling The most that a child may have, and its own children. A field that is left out is what the execution has itself, of `capabilities` class by class. More than that takes
+// what the same field of the request takes: the scopes for environments and MCP servers. Children have safe mode, whatever the execution has.
+type DelegationCeiling struct {
+	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
+	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
+	// words; what it does without asking is not seen before.
+	//
+	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
+	// `safeMode: false`. A class named both ways is 422.
+	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Environments The environments that children may work in, each name once.
+	Environments *[]ChosenEnvironment `json:"environments,omitempty"`
+	McpServers   *[]string            `json:"mcpServers,omitempty"`
+
+	// Rules Permission rules that deny or ask. They hold for every call of every child, beside the child's own.
+	Rules   *[]ExecutionRule `json:"rules,omitempty"`
+	Secrets *[]string        `json:"secrets,omitempty"`
+
+	// Tools Which tools the internal agent has, and which commands they may run.
+	Tools *ToolSettings `json:"tools,omitempty"`
+}
+
+// DelegationPath From a root to an execution below it, which is the last step: who was asked for what.
+type DelegationPath = []DelegationStep
+
+// DelegationStep defines model for DelegationStep.
+type DelegationStep = domain.PathStep
 
 // DeletedExecution defines model for DeletedExecution.
 type DeletedExecution struct {
@@ -1147,14 +1229,6 @@ type EvaluatePolicy struct {
 	WorkingDirectory *string       `json:"workingDirectory,omitempty"`
 }
 
-// EventPage defines model for EventPage.
-type EventPage struct {
-	Items []json.RawMessage `json:"items"`
-
-	// NextCursor Send it back as `after`; null when there is nothing more now.
-	NextCursor *string `json:"nextCursor"`
-}
-
 // ExecutedToolCall defines model for ExecutedToolCall.
 type ExecutedToolCall = domain.ExecutedToolCall
 
@@ -1187,7 +1261,10 @@ type Execution struct {
 	// CreatedBy The id of the key that created it.
 	CreatedBy string `json:"createdBy"`
 	Debug     bool   `json:"debug"`
-	EndedAt   *Time  `json:"endedAt"`
+
+	// Delegation What it may delegate; not there where it may not.
+	Delegation *GrantedDelegation `json:"delegation,omitempty"`
+	EndedAt    *Time              `json:"endedAt"`
 
 	// Environment The environment of an execution, as it was narrowed, and its digest when the execution was created.
 	Environment *ExecutionEnvironment `json:"environment,omitempty"`
@@ -1233,6 +1310,9 @@ type Execution struct {
 	OutputSchema *json.RawMessage  `json:"outputSchema"`
 	OutputsFrom  map[string]string `json:"outputsFrom"`
 
+	// Parent Where it comes from; not there where nobody has delegated it.
+	Parent *ExecutionParent `json:"parent,omitempty"`
+
 	// Parts Not in lists.
 	Parts PromptParts `json:"parts,omitempty"`
 
@@ -1273,7 +1353,7 @@ type Execution struct {
 	Source  domain.Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
+	// open), `executingTool` (a call runs, or waits for its client or for other agents), `streaming` (text arrives), `waiting`; `idle` between turns;
 	// `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
 	// change again.
 	Status         ExecutionStatus `json:"status"`
@@ -1319,6 +1399,25 @@ type ExecutionPage struct {
 	NextCursor *NextCursor `json:"nextCursor"`
 }
 
+// ExecutionParent The execution that has delegated this one.
+type ExecutionParent struct {
+	// Depth 1: the parent is the root.
+	Depth       int    `json:"depth"`
+	ExecutionId string `json:"executionId"`
+
+	// Name Of this execution, for people: its agent profile, or what answers its prompts.
+	Name string `json:"name"`
+
+	// Path From a root to an execution below it, which is the last step: who was asked for what.
+	Path DelegationPath `json:"path"`
+
+	// Root The execution at the top of the tree.
+	Root string `json:"root"`
+
+	// ToolCallId The call, in the log of the parent, that has created this execution.
+	ToolCallId string `json:"toolCallId"`
+}
+
 // ExecutionPolicy defines model for ExecutionPolicy.
 type ExecutionPolicy struct {
 	// Rules Permission rules of this execution, from its first moment on.
@@ -1332,10 +1431,19 @@ type ExecutionPolicy struct {
 type ExecutionRule = domain.RequestRule
 
 // ExecutionStatus `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
+// open), `executingTool` (a call runs, or waits for its client or for other agents), `streaming` (text arrives), `waiting`; `idle` between turns;
 // `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
 // change again.
 type ExecutionStatus = domain.Status
+
+// ExecutionTree defines model for ExecutionTree.
+type ExecutionTree struct {
+	// Items The root, and the executions below it by the time of their creation. Outputs are shortened as in lists.
+	Items []Execution `json:"items"`
+
+	// Usage What all of them have used together, as far as it is known. The context figures are null.
+	Usage Usage `json:"usage"`
+}
 
 // Failure defines model for Failure.
 type Failure = domain.Failure
@@ -1440,6 +1548,9 @@ type GenerationSummary struct {
 // GrantedCapabilities The capabilities with the defaults filled in.
 type GrantedCapabilities = domain.Capabilities
 
+// GrantedDelegation What an execution may delegate.
+type GrantedDelegation = domain.Delegation
+
 // Health defines model for Health.
 type Health struct {
 	Status HealthStatus `json:"status"`
@@ -1469,7 +1580,7 @@ type InputMessage = domain.InputMessage
 
 // InterruptCause Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
 // `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
-// agent is gone. See `POST …/resume`.
+// agent is gone. `dailyBudget`: the tenant has spent the budget of its day. See `POST …/resume`.
 type InterruptCause = domain.InterruptCause
 
 // Isolation What confines a call that runs a program.
@@ -1823,8 +1934,10 @@ type PermissionRule struct {
 	// Description What it covers.
 	Description string            `json:"description"`
 	Effect      CapabilityVerdict `json:"effect"`
-	ExecutionId *string           `json:"executionId"`
-	ExpiresAt   *Time             `json:"expiresAt"`
+
+	// ExecutionId Of the scope `tree` the root; null of the scope `global`.
+	ExecutionId *string `json:"executionId"`
+	ExpiresAt   *Time   `json:"expiresAt"`
 
 	// Hits How often it has decided.
 	Hits      int64  `json:"hits"`
@@ -1856,7 +1969,7 @@ type PolicyDecision struct {
 	Class string `json:"class"`
 
 	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
-	// `pin`: the definition of an MCP tool is not the one that a person has approved.
+	// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: of a child, what an execution above it may delegate.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 	// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`
@@ -1956,6 +2069,7 @@ type Problem struct {
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 	// | `rateLimited` | 429 | there were too many of these in a short time |
+	// | `dailyBudgetSpent` | 429 | the tenant has spent the budget of its day |
 	// | `internal` | 500 | a bug of ours |
 	// | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 	// | `storageFailed` | 503 | the database does not answer |
@@ -2052,6 +2166,7 @@ type Problem struct {
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 // | `rateLimited` | 429 | there were too many of these in a short time |
+// | `dailyBudgetSpent` | 429 | the tenant has spent the budget of its day |
 // | `internal` | 500 | a bug of ours |
 // | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 // | `storageFailed` | 503 | the database does not answer |
@@ -2145,7 +2260,8 @@ type Question struct {
 	Url *string `json:"url,omitempty"`
 }
 
-// Remember How far a decision is remembered: not, for the rest of the execution, or for all executions.
+// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below that, until the root
+// ends; or for all executions.
 type Remember = domain.RememberScope
 
 // RememberOption One rule that a decision may leave behind. It is made from what would run and stored with the question.
@@ -2256,7 +2372,7 @@ type RunbookExecution struct {
 	Kind ExecutionKind `json:"kind"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
-	// open), `executingTool` (a call runs, or its client is to run it), `streaming` (text arrives), `waiting`; `idle` between turns;
+	// open), `executingTool` (a call runs, or waits for its client or for other agents), `streaming` (text arrives), `waiting`; `idle` between turns;
 	// `interrupted` when somebody must choose how it continues. `completed`, `failed`, `cancelled` and `timedOut` never
 	// change again.
 	Status ExecutionStatus `json:"status"`

@@ -143,7 +143,7 @@ func TestMistakesOfModelsAreShownInTheFile(t *testing.T) {
 	} {
 		read, err := written(t, text).readConfigFile()
 		if err == nil {
-			_, err = read.openModels(nil, nil, nil)
+			_, err = read.openModels(nil, nil, nil, nil)
 		}
 		if exitCode(err, new(bytes.Buffer)) != exitUsage || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%s\nends with another code: %v", text, err)
@@ -162,7 +162,7 @@ func TestAFileOfAgentsAloneHasTheDemoModel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	models, err := read.openModels(nil, nil, nil)
+	models, err := read.openModels(nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

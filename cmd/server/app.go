@@ -11,11 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"signoff/internal/acp/registry"
 	"signoff/internal/admission"
 	"signoff/internal/approvals"
+	"signoff/internal/budgets"
 	"signoff/internal/dispatch"
 	"signoff/internal/domain"
 	"signoff/internal/events"
@@ -49,6 +51,7 @@ type App struct {
 	outbox   outbox
 	log      *events.Log
 	manager  *dispatch.Manager
+	budgets  *budgets.Ledger
 	sweeper  *dispatch.Sweeper
 	server   *http.Server
 	listener net.Listener
@@ -111,18 +114,27 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	mcpManager := mcp.NewManager(mcp.ManagerConfig{
 		Catalog: servers, Programs: programs, Credentials: a.credentials, Logger: slog.Default(), Mask: a.masker.MaskString, Version: version,
 	})
-	if a.models, err = file.openModels(known, a.masker, mcpSessions{mcpManager}); err != nil {
+	children := &delegates{}
+	if a.models, err = file.openModels(known, a.masker, mcpSessions{mcpManager}, children); err != nil {
 		return nil, err
 	}
 	if a.agents, err = file.openAgents(config, servers, environments, a.sandbox, a.masker); err != nil {
 		return nil, err
 	}
+	daily, err := file.openTenants()
+	if err != nil {
+		return nil, err
+	}
+	a.warnOfTenants(ctx, file)
+	replica := store.ReplicaID(uuid.NewString())
+	a.budgets = budgets.NewLedger(a.store, replica, daily)
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
 	a.manager = dispatch.NewManager(dispatch.Config{
+		Replica: replica, Budgets: a.budgets,
 		LeaseTTL: time.Duration(config.LeaseSeconds) * time.Second, Limits: config.limits(), Trust: a.sandbox.Trust,
 		Config: sessions.Config{
 			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
-			Environments: environments, Servers: servers, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker,
+			Environments: environments, Servers: servers, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker, Delegates: children, Ledger: a.budgets,
 			Agents: map[domain.SourceType]sessions.OpenAgent{
 				domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 			},
@@ -155,8 +167,9 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		Environments: environments,
 		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
-		MCPServers: mcpServers{servers}, Profiles: namedAgents,
+		MCPServers: mcpServers{servers}, Profiles: namedAgents, DailyBudgets: daily,
 	})
+	children.Admission = admitted
 	if err := file.checkProfiles(ctx, admitted, operators); err != nil {
 		return nil, err
 	}
@@ -266,6 +279,7 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	running.Go(func() { a.sweeper.Run(managers) })
+	running.Go(func() { a.budgets.Run(managers) })
 	running.Go(func() { returnMemory(managers, readHeap, debug.FreeOSMemory) })
 	served := make(chan error, 1)
 	running.Go(func() { served <- a.server.Serve(serving, a.listener) })

@@ -35,6 +35,8 @@ import (
 //	settings: {defaultTimeout: 300, defaultCapabilities: {write: deny}, defaultShell: zsh}
 //	blockTypes:
 //	  script: {description: "Runs a script", propsSchema: {type: object, required: [code]}}
+//	tenants:
+//	  acme: {dailyTokens: 5000000, dailyCost: 20}
 //	webhooks: {allowHosts: ["127.0.0.1:9000"], publicUrl: "https://signoff.example"}
 //	workspaces: {default: ., app: /srv/app}
 //	environments:
@@ -51,6 +53,7 @@ type configFile struct {
 	WebSearch  *webSearch           `yaml:"webSearch"`
 	Settings   settingSection       `yaml:"settings"`
 	BlockTypes map[string]blockType `yaml:"blockTypes"`
+	Tenants    map[string]tenant    `yaml:"tenants"` // by the names that keys have
 	Webhooks   webhookSection       `yaml:"webhooks"`
 
 	AgentProfiles map[string]map[string]any `yaml:"agentProfiles"` // as the API takes definitions, with tenants

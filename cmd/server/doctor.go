@@ -45,12 +45,13 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 		return d.inspect(ctx, config, file, *environment, *directory)
 	}
 	d.configuration(config, file)
-	d.database(ctx, config)
+	d.database(ctx, config, file)
 	box := d.sandbox(ctx, config)
 	known := d.environments(config, file, box)
 	d.secrets(vault)
 	d.webSearch(file)
 	d.settings(file)
+	d.tenants(file)
 	d.webhooks(file)
 	d.models(ctx, file, !*quiet)
 	servers := d.mcpServers(ctx, config, file, known, box, !*quiet)
@@ -186,7 +187,7 @@ func (d *diagnosis) webSearch(file configFile) {
 
 // models asks each model whose server answers for a call of a tool, all at once.
 func (d *diagnosis) models(ctx context.Context, file configFile, ask bool) {
-	opened, err := file.openModels(tools.NewRegistry(), d.masker, nil)
+	opened, err := file.openModels(tools.NewRegistry(), d.masker, nil, nil)
 	if err != nil {
 		d.bad("models", err)
 		return

@@ -23,7 +23,7 @@ const (
 	littleSpace = 1 << 30
 )
 
-func (d *diagnosis) database(ctx context.Context, config Config) {
+func (d *diagnosis) database(ctx context.Context, config Config, file configFile) {
 	name := "SQLite in " + config.DataDir
 	if config.DatabaseURL != "" {
 		name = "Postgres"
@@ -43,6 +43,7 @@ func (d *diagnosis) database(ctx context.Context, config Config) {
 		return
 	}
 	d.good("database", name)
+	d.keysOfTenants(ctx, s, file)
 	if s.Shared() {
 		d.postgres(ctx, s)
 	} else {

@@ -80,7 +80,7 @@ func (f configFile) judge(
 	if err != nil {
 		return nil, nil, err
 	}
-	registeredModels, err := f.openModels(tools, masker, nil)
+	registeredModels, err := f.openModels(tools, masker, nil, nil)
 	if err != nil {
 		registeredAgents.Close()
 		return nil, nil, err

@@ -15,10 +15,11 @@ import (
 	"signoff/internal/tools"
 )
 
-// openModels opens the models of the internal agent, with the values of their keys. Without servers, as nil, the agent uses no MCP servers.
-func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker, servers llm.Servers) (*llm.Registry, error) {
+// openModels opens the models of the internal agent, with the values of their keys. Without servers, as nil, the agent uses no MCP servers;
+// without delegates it is not told whom it can ask.
+func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker, servers llm.Servers, delegates llm.Delegates) (*llm.Registry, error) {
 	config := llm.Config{
-		Default: f.Models.Default, Models: map[string]llm.Model{}, Pace: script.Pace, Masker: masker, Servers: servers,
+		Default: f.Models.Default, Models: map[string]llm.Model{}, Pace: script.Pace, Masker: masker, Servers: servers, Delegates: delegates,
 		Retry: orNone(f.Settings.DefaultRetry), Patience: orNone(f.Settings.FallbackAfter),
 	}
 	for name, m := range f.Models.Models {

@@ -49,7 +49,7 @@ models:
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := file.openModels(tools.NewRegistry(), nil, nil)
+	opened, err := file.openModels(tools.NewRegistry(), nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,7 @@ func TestTheFirstFileNamesEachProvider(t *testing.T) {
 			t.Errorf("%s: %v", entry, err)
 			continue
 		}
-		models, err := read.openModels(nil, nil, nil)
+		models, err := read.openModels(nil, nil, nil, nil)
 		if err != nil {
 			t.Errorf("%s: %v", entry, err)
 			continue

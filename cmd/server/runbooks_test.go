@@ -16,7 +16,7 @@ func openedRunbooks(t *testing.T, section string) ([]admission.RunbookModel, err
 	if err != nil {
 		return nil, err
 	}
-	models, err := file.openModels(nil, nil, nil)
+	models, err := file.openModels(nil, nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

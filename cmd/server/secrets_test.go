@@ -308,7 +308,7 @@ func failureOfStart(t *testing.T, text string) string {
 		_, _, err = file.openSecrets(config)
 	}
 	if err == nil {
-		_, err = file.openModels(nil, nil, nil)
+		_, err = file.openModels(nil, nil, nil, nil)
 	}
 	if err == nil {
 		_, err = file.openMCPServers()

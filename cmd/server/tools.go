@@ -23,6 +23,7 @@ func (f configFile) openTools() (*tools.Registry, error) {
 		tools.Think{}, tools.NewReadSchema(documentSchemas), tools.AskUser{}, tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
 		mcptools.Search{}, mcptools.Resources{}, mcptools.Read{},
+		tools.NewDelegate(), tools.AwaitDelegates{}, tools.MessageDelegate{}, tools.CancelDelegate{},
 	}
 	if f.WebSearch == nil {
 		return tools.NewRegistry(list...), nil

@@ -8,14 +8,14 @@ import (
 	"signoff/internal/domain"
 )
 
-// callUpdated takes what the agent says of one of its calls.
-func (t *translator) callUpdated(kind string, update wire.Object, raw json.RawMessage) {
+// callUpdated takes what the agent, or a subagent, says of one of its calls.
+func (t *translator) callUpdated(s *subagent, kind string, update wire.Object, raw json.RawMessage) {
 	agentID := update.Text("toolCallId")
 	if agentID == "" {
 		t.malformed(raw)
 		return
 	}
-	c := t.calls.known[agentID]
+	c := t.calls.known[s.key(agentID)]
 	anew := c == nil || (c.ended && kind == "tool_call")
 	var shown pictures
 	if !anew {
@@ -25,7 +25,7 @@ func (t *translator) callUpdated(kind string, update wire.Object, raw json.RawMe
 		raw = domain.Encode(update)
 	}
 	if anew {
-		c = t.announce(agentID, update)
+		c = t.announce(s, agentID, update)
 	} else {
 		c.learn(update)
 	}
@@ -35,27 +35,42 @@ func (t *translator) callUpdated(kind string, update wire.Object, raw json.RawMe
 }
 
 // announce makes a call known to the host.
-func (t *translator) announce(agentID string, update wire.Object) *toolCall {
+func (t *translator) announce(s *subagent, agentID string, update wire.Object) *toolCall {
+	parent := t.parentNamed(update)
+	if s != nil {
+		parent, s.said = t.doing(s), ""
+	}
 	c := &toolCall{id: t.calls.newID(agentID), folder: t.calls.folder, servers: t.calls.servers, tool: toolName(update), arguments: json.RawMessage("{}")}
-	c.summary = c.tool
+	c.summary, c.parent = c.tool, parent
 	c.learn(update)
-	t.calls.known[agentID] = c
+	t.calls.known[s.key(agentID)] = c
 	t.request(c)
 	return c
 }
 
-// request tells that somebody wants to run the call. It ends what is being said: what follows is said after it. Calls in a row belong
-// to one message; what comes after a result is a new answer of the model.
+// request tells that somebody wants to run the call. It ends what is being said, unless a subagent calls: what follows is said after it.
+// Calls in a row belong to one message; what comes after a result is a new answer of the model.
 func (t *translator) request(c *toolCall) {
 	t.release()
-	t.closeMessage(false)
-	if t.messages.round == "" { // a new answer of the model, which says nothing
-		t.messages.round = t.newMessageID()
+	if c.parent == nil {
+		t.closeMessage(false)
+	}
+	round := t.roundOf(c)
+	if *round == "" { // a new answer of the model, which says nothing
+		*round = t.newMessageID()
 	}
 	t.emit(domain.ToolCallRequested{
-		ToolCallID: c.id, MessageID: t.messages.round, Turn: t.turn, Tool: c.tool, Class: c.class, Arguments: c.arguments,
-		Summary: c.summary,
+		ToolCallID: c.id, ParentToolCallID: c.parent.name(), MessageID: *round, Turn: t.turn, Tool: c.tool, Class: c.class,
+		Arguments: c.arguments, Summary: c.summary,
 	})
+}
+
+// roundOf is the message that calls beside this one belong to: of the agent's model, or of that of a subagent.
+func (t *translator) roundOf(c *toolCall) *string {
+	if c.parent == nil {
+		return &t.messages.round
+	}
+	return &c.parent.round
 }
 
 // progressed tells the status.
@@ -111,20 +126,21 @@ func (t *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 		completed.DurationMs = time.Since(c.begun).Milliseconds()
 	}
 	completed.ToolCallID = c.id
-	t.messages.round = ""
+	*t.roundOf(c) = ""
 	t.emit(completed)
 }
 
-// own announces a call that is a request to us, and returns the host that it was announced to.
-func (t *translator) own(tool string, class domain.Class, arguments json.RawMessage, summary string) (*toolCall, domain.Host) {
+// own announces a call that is a request of a session to us, and returns the host that it was announced to.
+func (t *translator) own(session, tool string, class domain.Class, arguments json.RawMessage, summary string) (*toolCall, domain.Host) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.ownCall(tool, class, arguments, summary), t.hostNow()
+	return t.ownCall(t.children[session], tool, class, arguments, summary), t.hostNow()
 }
 
-func (t *translator) ownCall(tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
+func (t *translator) ownCall(s *subagent, tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
 		id: t.calls.newID(tool), folder: t.calls.folder, tool: tool, class: class, arguments: arguments, summary: wire.Beginning(summary, summaryBytes),
+		parent: t.doing(s),
 	}
 	t.request(c)
 	return c

@@ -33,7 +33,7 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 		schema = json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	form := domain.Encode(map[string]any{"message": request.Text("message"), "schema": schema})
-	c, shown, ours := a.translator.formCall(request.Text("toolCallId"), form)
+	c, shown, ours := a.translator.formCall(request.Text("sessionId"), request.Text("toolCallId"), form)
 	answer := a.ask(ctx, domain.Question{Kind: domain.ApprovalQuestion, Call: shown, Form: form})
 	a.translator.answered(c, answer.Status)
 	if ours { // a refusal has its outcome from the host already
@@ -51,12 +51,13 @@ func (a *agent) elicitation(ctx context.Context, _ wire.Object, raw json.RawMess
 
 // formCall returns the call that a form belongs to. A form that belongs to none, or to one that waits for another
 // answer, becomes a call of its own, whose outcome is then ours to tell.
-func (t *translator) formCall(agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
+func (t *translator) formCall(session, agentID string, form json.RawMessage) (c *toolCall, shown domain.ToolCall, ours bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c = t.calls.known[agentID]
+	s := t.children[session]
+	c = t.calls.known[s.key(agentID)]
 	if ours = c == nil || c.ended || c.asking; ours {
-		c = t.ownCall("question", domain.ClassOther, form, wire.ReadObject(form).Text("message"))
+		c = t.ownCall(s, "question", domain.ClassOther, form, wire.ReadObject(form).Text("message"))
 	}
 	c.asking = true
 	return c, c.asHost(), ours

@@ -33,14 +33,18 @@ func (a *agent) readTextFile(ctx context.Context, request wire.Object, _ json.Ra
 	if wanted.Path == "" {
 		return nil, invalid("The path is missing.")
 	}
-	host, c, grant, err := a.authorize(ctx, "readTextFile", domain.ClassRead, domain.Encode(wanted), "Read "+wanted.Path)
+	host, c, grant, err := a.authorize(ctx, request, "readTextFile", domain.ClassRead, domain.Encode(wanted), "Read "+wanted.Path)
 	if err != nil {
 		return nil, err
 	}
 	if err := json.Unmarshal(grant.Arguments, &wanted); err != nil {
 		return nil, a.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
-	text, err := readText(ctx, host, wanted)
+	text := ""
+	err = host.ViewFile(ctx, wanted.Path, func(file fs.File) (err error) {
+		text, err = readText(file, wanted)
+		return err
+	})
 	if err != nil {
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
@@ -48,13 +52,8 @@ func (a *agent) readTextFile(ctx context.Context, request wire.Object, _ json.Ra
 	return map[string]string{"content": text}, nil
 }
 
-// readText reads the wanted lines of a file. The host's boundary holds.
-func readText(ctx context.Context, host domain.Host, wanted readArguments) (string, error) {
-	file, err := host.OpenFile(ctx, wanted.Path)
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
+// readText reads the wanted lines of a file.
+func readText(file io.Reader, wanted readArguments) (string, error) {
 	var text []byte
 	lines := bufio.NewReaderSize(file, 64<<10)
 	skip, left := int64(0), int64(-1)
@@ -98,7 +97,7 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 		return nil, invalid("The path or the content is missing.")
 	}
 	summary := fmt.Sprintf("Write %d bytes to %s", len(wanted.Content), wanted.Path)
-	host, c, grant, err := a.authorize(ctx, "writeTextFile", domain.ClassWrite, domain.Encode(wanted), summary)
+	host, c, grant, err := a.authorize(ctx, request, "writeTextFile", domain.ClassWrite, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}
@@ -116,12 +115,12 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 // authorize announces a call that is a request to us and has it judged. The error is for the agent; a call that was
 // announced has its outcome then. The host is the one that the call was announced to, and runs it.
 func (a *agent) authorize(
-	ctx context.Context, tool string, class domain.Class, arguments json.RawMessage, summary string,
+	ctx context.Context, request wire.Object, tool string, class domain.Class, arguments json.RawMessage, summary string,
 ) (domain.Host, *toolCall, domain.Grant, error) {
 	if a.holdsSecret(arguments) || a.holdsSecret([]byte(summary)) {
 		return nil, nil, domain.Grant{}, a.refuseSecret(tool, summary)
 	}
-	c, host := a.translator.own(tool, class, arguments, summary)
+	c, host := a.translator.own(a.shownID(request.Text("sessionId")), tool, class, arguments, summary)
 	grant, err := host.Authorize(ctx, c.asHost())
 	switch {
 	case err != nil: // the session is over, or the request is; the session tells the outcome

@@ -3,6 +3,7 @@ package acp
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestFilesAreReadAndWritten(t *testing.T) {
 		"writeTextFile write writeTextFile~2, readTextFile read readTextFile~2")
 	want(t, "arguments", string(hosttest.Of[domain.ToolCallRequested](r.host)[0].Arguments), `{"path":"`+path+`","content":"<one>"}`)
 	want(t, "output", hosttest.Of[domain.ToolCallCompleted](r.host)[1].Output, "<one>")
+	want(t, "viewed", strings.Join(r.host.Viewed(), ", "), path+", "+path)
 }
 
 // TestFilesAreJudged: what runs is what was granted, and a refusal goes back with its words.
@@ -67,10 +69,10 @@ func TestFileErrorsArePlain(t *testing.T) {
 
 func TestPartsOfAFile(t *testing.T) {
 	long := strings.Repeat("x", 100<<10)
-	host := &hosttest.Host{Files: fstest.MapFS{
+	files := fstest.MapFS{
 		"a": {Data: []byte("1\n2\n3\n4")}, "long": {Data: []byte(long + "\nlast")}, "odd": {Data: []byte("a\xffb")},
 		"large": {Data: []byte(strings.Repeat("x", readBytes+1) + "\nlast")},
-	}}
+	}
 	for _, test := range []struct {
 		path        string
 		line, limit int64
@@ -86,12 +88,22 @@ func TestPartsOfAFile(t *testing.T) {
 		if test.limit > 0 {
 			wanted.Limit = &test.limit
 		}
-		text, err := readText(t.Context(), host, wanted)
+		text, err := readText(opened(t, files, test.path), wanted)
 		if text != test.wanted || err != nil {
 			t.Errorf("%+v: got %.20q, %v", test, text, err)
 		}
 	}
-	if _, err := readText(t.Context(), host, readArguments{Path: "large"}); err != errTooLarge { //nolint:errorlint // the very one
+	if _, err := readText(opened(t, files, "large"), readArguments{Path: "large"}); err != errTooLarge { //nolint:errorlint // the very one
 		t.Errorf("a large file: %v", err)
 	}
+}
+
+func opened(t *testing.T, files fs.FS, path string) fs.File {
+	t.Helper()
+	file, err := files.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return file
 }

@@ -53,8 +53,12 @@ func (a *agent) ProtocolError(d wire.ProtocolError) {
 // Request implements [wire.Handler]: requests of the agent, each in a goroutine of its own.
 func (a *agent) Request(ctx context.Context, method string, params json.RawMessage) (result any, err error) {
 	defer a.survive(method, &err)
+	request := wire.ReadObject(params) // as it was sent: what is shown of it is not what is done
 	serve := a.serves(method)
 	if serve == nil {
+		if a.hasSession() && request.Has("sessionId") && !a.knows(request.Text("sessionId")) {
+			a.strangerAsked(method, params)
+		}
 		return nil, acp.NewMethodNotFound(method)
 	}
 	ctx, leave := a.service.enter(ctx)
@@ -64,11 +68,56 @@ func (a *agent) Request(ctx context.Context, method string, params json.RawMessa
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	request := wire.ReadObject(params) // as it was sent: what is shown of it is not what is done
-	if session := request.Text("sessionId"); session != a.session && (session != "" || method != "elicitation/create") {
-		return nil, invalid("The session is unknown here.")
+	if session := request.Text("sessionId"); !a.knows(session) && (session != "" || method != "elicitation/create") {
+		return a.answerStranger(method, params)
 	}
 	return serve(ctx, request, params)
+}
+
+// hasSession tells whether the agent's session has its name.
+func (a *agent) hasSession() bool {
+	select {
+	case <-a.sessionNamed:
+		return true
+	default:
+		return false
+	}
+}
+
+// knows tells whether a session is the agent's, or that of a subagent that it has announced.
+func (a *agent) knows(session string) bool {
+	return session == a.session || a.translator.knowsChild(a.shownID(session))
+}
+
+// answerStranger answers a request for a session that nobody here knows, such as that of a subagent that the agent has not announced. Nobody
+// could say whose call it is, so no person is asked. The agent has its answer at once, and does not wait for ever.
+func (a *agent) answerStranger(method string, params json.RawMessage) (any, error) {
+	a.strangerAsked(method, params)
+	switch method {
+	case "session/request_permission":
+		return permissionCancelled, nil
+	case "elicitation/create":
+		return elicitationAnswer{Action: "cancel"}, nil
+	default:
+		return nil, invalid("The session is unknown here.")
+	}
+}
+
+// strangerAsked tells that no person was asked about a request.
+func (a *agent) strangerAsked(method string, params json.RawMessage) {
+	a.translator.strangerAsked(method, json.RawMessage(a.config.Masked(params)))
+}
+
+func (t *translator) strangerAsked(method string, params json.RawMessage) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.filter.asked++; t.filter.asked > askedShown {
+		return
+	}
+	if len(params) > malformedBytes || !json.Valid(params) {
+		params = domain.Encode(wire.Beginning(string(params), malformedBytes))
+	}
+	t.pass("foreignSession", domain.Encode(map[string]any{"method": wire.Beginning(method, 100), "params": params}))
 }
 
 // survive keeps a bug of ours, which what an agent sends has brought to light, from ending the server and with it all

@@ -107,5 +107,6 @@ func (a *agent) clientCapabilities() map[string]any {
 		"fs":          map[string]bool{"readTextFile": a.grants(a.config.Files, domain.ClassRead), "writeTextFile": a.grants(a.config.Files, domain.ClassWrite)},
 		"terminal":    a.grants(a.config.Terminals, domain.ClassExecute),
 		"elicitation": map[string]any{"form": struct{}{}},
+		"subagents":   struct{}{},
 	}
 }

@@ -46,7 +46,7 @@ func TestIntroductions(t *testing.T) {
 	me := r.whoami()
 	want(t, "client", fmt.Sprint(me.ClientInfo), "map[name:signoff title:Signoff version:1.2.3]")
 	want(t, "capabilities", sorted(t, me.ClientCapabilities),
-		`{"elicitation":{"form":{}},"fs":{"readTextFile":false,"writeTextFile":false},"terminal":false}`)
+		`{"elicitation":{"form":{}},"fs":{"readTextFile":false,"writeTextFile":false},"subagents":{},"terminal":false}`)
 	want(t, "cwd", me.Cwd, r.opening.Execution.Request.WorkingDirectory)
 	want(t, "mcp servers", string(me.McpServers), "[]")
 	intro := r.agent.Introduction()

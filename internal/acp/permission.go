@@ -33,7 +33,7 @@ func (a *agent) permission(ctx context.Context, sent wire.Object, raw json.RawMe
 	}
 	request := wire.ReadObject(masked)
 	call := request["toolCall"]
-	c := a.translator.ask(wire.ReadObject(call), call)
+	c := a.translator.ask(request.Text("sessionId"), wire.ReadObject(call), call)
 	if !slices.ContainsFunc(request.Objects("options"), func(option wire.Object) bool { return option.Text("optionId") != "" }) {
 		a.translator.passOn("malformed", masked)
 		a.translator.answered(c, domain.ApprovalCancelled)

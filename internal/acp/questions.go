@@ -12,17 +12,17 @@ import (
 
 // Questions are about calls: what a person is asked, and what becomes of the call by the answer.
 
-// ask returns the call that a question is about. A call can have one open question; another one about the same call goes
+// ask returns the call that a question of a session is about. A call can have one open question; another one about the same call goes
 // by an id of its own.
-func (t *translator) ask(toolCall wire.Object, raw json.RawMessage) *toolCall {
+func (t *translator) ask(session string, toolCall wire.Object, raw json.RawMessage) *toolCall {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.release()
-	agentID := toolCall.Text("toolCallId")
-	c := t.calls.known[agentID]
+	s, agentID := t.children[session], toolCall.Text("toolCallId")
+	c := t.calls.known[s.key(agentID)]
 	switch {
 	case agentID == "" || c == nil || c.ended:
-		c = t.announce(cmp.Or(agentID, "permission"), toolCall)
+		c = t.announce(s, cmp.Or(agentID, "permission"), toolCall)
 	case c.asking:
 		c.learn(toolCall)
 		c = t.double(c, agentID)
@@ -47,7 +47,7 @@ func (t *translator) inQuestion(c *toolCall) domain.ToolCall {
 func (t *translator) double(c *toolCall, agentID string) *toolCall {
 	second := &toolCall{
 		id: t.calls.newID(agentID), folder: c.folder, servers: c.servers, tool: c.tool, server: c.server, byName: c.byName, class: c.class, ofKind: c.ofKind, power: c.power, arguments: c.arguments, summary: c.summary,
-		told: maps.Clone(c.told),
+		told: maps.Clone(c.told), parent: c.parent,
 	}
 	c.others = append(c.others, second)
 	t.request(second)
@@ -66,7 +66,7 @@ func (t *translator) answered(c *toolCall, verdict domain.ApprovalStatus) {
 	case verdict == domain.ApprovalApproved:
 	case verdict == domain.ApprovalDenied || verdict == domain.ApprovalExpired:
 		c.ended = c.ended || !c.started
-		t.messages.round = ""
+		*t.roundOf(c) = ""
 	default:
 		c.unanswered = true
 	}

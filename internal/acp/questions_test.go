@@ -211,12 +211,11 @@ func TestWithdrawnQuestion(t *testing.T) {
 	r.heard("c1 answer=error")
 }
 
-func TestUnknownRequestsAndSessions(t *testing.T) {
+func TestUnknownRequests(t *testing.T) {
 	r := newRig(t).open()
-	r.runs(`request vendor/ask {}`, `request fs/read_text_file {}`,
-		`request session/request_permission {"sessionId":"other","toolCall":{},"options":[]}`, `notify _vendor/news {"a":1}`)
+	r.runs(`request vendor/ask {}`, `request fs/read_text_file {}`, `notify _vendor/news {"a":1}`)
 	want(t, "a notification", hosttest.Of[domain.AgentUpdated](r.host)[0].Kind, "_vendor/news")
-	for _, words := range []string{"vendor/ask=error -32601", "fs/read_text_file=error -32601", "session/request_permission=error -32602"} {
+	for _, words := range []string{"vendor/ask=error -32601", "fs/read_text_file=error -32601"} {
 		r.heard(words)
 	}
 }

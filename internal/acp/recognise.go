@@ -80,7 +80,7 @@ func (t *translator) hearCall(kind, agentID string, raw json.RawMessage) {
 		r.running, r.dropped = true, nil
 		delete(r.calls, id)
 		r.repeated[agentID] = true
-	case kind == "tool_call_update" && r.repeated[agentID] && t.calls.known[agentID] == nil:
+	case kind == "tool_call_update" && r.repeated[agentID] && t.calls.known[callKey{call: agentID}] == nil:
 	default:
 		delete(r.repeated, agentID)
 		t.translateNew(raw)

@@ -210,7 +210,7 @@ func TestAnswerThatIsAllReplayIsTold(t *testing.T) {
 func TestWhatIsHeldBackKeepsItsPlace(t *testing.T) {
 	tr := loaded(t, twoTurns, "And now?").hears(userSays("What is in the folder?"), agentSays("There is"))
 	want(t, "told while it may be told again", tr.host.Text(), "")
-	tr.ask(wire.ReadObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
+	tr.ask("", wire.ReadObject(json.RawMessage(`{"toolCallId":"new"}`)), nil)
 	want(t, "told before the question", tr.host.Text(), "There is")
 	tr.hears(agentSays(" more"))
 	want(t, "told in the end", tr.finishes(), "There is more")

@@ -11,7 +11,8 @@ import (
 const (
 	heldLimit    = 1000    // updates before the session has a name
 	heldBytes    = 4 << 20 // of them
-	foreignShown = 3       // updates of other sessions that are shown
+	foreignShown = 3       // updates of other sessions that are shown in a turn
+	askedShown   = 10      // requests of other sessions that are shown in a turn
 )
 
 // beginReplay begins the replay of a resumed session; r recognises repeated updates. r is nil where nothing is repeated.
@@ -96,19 +97,22 @@ func (t *translator) takeChunk(chunk wire.TextChunk) bool {
 	return true
 }
 
-// dispatch tells the updates of our session from others.
+// dispatch tells the updates of our session and of its subagents from others.
 func (t *translator) dispatch(params json.RawMessage) {
 	p := wire.ReadObject(params)
-	update := p["update"]
+	session, update := p.Text("sessionId"), p["update"]
+	child := t.children[session]
 	switch {
-	case wire.ReadObject(update) == nil || p.Text("sessionId") == "":
+	case wire.ReadObject(update) == nil || session == "":
 		t.malformed(params)
-	case p.Text("sessionId") != t.filter.session:
+	case session != t.filter.session && child == nil:
 		if t.filter.foreign++; t.filter.foreign <= foreignShown { // one would like to know, and not to be flooded
 			t.pass("foreignSession", params)
 		}
 	case t.filter.phase == phaseReplaying:
-		t.learn(update)
+		t.learn(child, update)
+	case child != nil:
+		t.translateFrom(child, update)
 	case t.replay != nil:
 		t.recognise(update)
 	default:
@@ -119,11 +123,18 @@ func (t *translator) dispatch(params json.RawMessage) {
 // statefulKinds are the kinds of updates whose newest one still holds after a replay.
 var statefulKinds = []string{"available_commands_update", "usage_update"}
 
-// learn keeps the updates of a replay that describe the present. All others are in the log already.
-func (t *translator) learn(update json.RawMessage) {
+// learn keeps the updates of a replay that describe the present. All others are in the log already. What a subagent has done is history: the
+// agent starts none again.
+func (t *translator) learn(child *subagent, update json.RawMessage) {
 	t.filter.heard = time.Now()
 	o := wire.ReadObject(update)
 	kind := o.Text("sessionUpdate")
+	if kind == "subagent_update" {
+		t.introduce(child, o)
+	}
+	if child != nil {
+		return
+	}
 	t.settings.ReadUpdate(kind, o)
 	t.replay.learn(kind, o)
 	for _, stateful := range statefulKinds {
@@ -143,6 +154,7 @@ func (t *translator) begin(host domain.Host, prompt domain.Prompt) {
 	t.closeMessage(false)
 	t.host, t.turn, t.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
 	t.messages.round = ""
+	t.filter.foreign, t.filter.asked = 0, 0
 	if prompt.Turn > 1 && !t.prompted {
 		t.calls.distinguish()
 	}
@@ -156,4 +168,7 @@ func (t *translator) end(cutOff bool) {
 	t.closeMessage(cutOff)
 	t.host, t.turn = nil, 0
 	t.messages.round = ""
+	for _, s := range t.children {
+		s.call = nil // the session has told the outcome of what is still open
+	}
 }

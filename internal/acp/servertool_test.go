@@ -50,7 +50,7 @@ func TestToolsOfServers(t *testing.T) {
 					tr.hears(string(domain.Encode(withKind(said))))
 					continue
 				}
-				c = tr.ask(said, domain.Encode(said))
+				c = tr.ask("", said, domain.Encode(said))
 			}
 			asked := tr.inQuestion(c)
 			want(t, "tool", asked.Tool, test.tool)

@@ -73,7 +73,7 @@ func (t *terminals) create(ctx context.Context, request wire.Object, _ json.RawM
 		return nil, invalid(domain.FailureOf(err).Message) // nobody needs to be asked about that
 	}
 	summary := strings.Join(append([]string{wanted.Command}, wanted.Args...), " ")
-	host, c, grant, err := t.agent.authorize(ctx, "terminal", domain.ClassExecute, domain.Encode(wanted), summary)
+	host, c, grant, err := t.agent.authorize(ctx, request, "terminal", domain.ClassExecute, domain.Encode(wanted), summary)
 	if err != nil {
 		return nil, err
 	}

@@ -22,13 +22,20 @@ type calls struct {
 	folder  string   // that relative paths are meant in
 	servers []string // MCP servers that the agent was handed
 	ending  string   // of all ids; empty while no other process has spoken for the execution
-	known   map[string]*toolCall
+	known   map[callKey]*toolCall
 	used    map[string]bool // ids of ours
+}
+
+// callKey is what the agent calls a call. Each of its sessions has ids of its own.
+type callKey struct {
+	session string // of a subagent; empty for the agent's
+	call    string
 }
 
 // toolCall is one call as far as it is known.
 type toolCall struct {
-	id        string // ours
+	id        string    // ours
+	parent    *toolCall // what it is a part of; nil: the agent's turn
 	folder    string
 	servers   []string
 	tool      string
@@ -53,6 +60,15 @@ type toolCall struct {
 	pictures pictures
 	exitCode *int        // of a command, where the agent tells
 	others   []*toolCall // further questions about the same call, which end with it
+	round    string      // of what is a part of it, as in messages
+}
+
+// name is the id of a call; empty for none.
+func (c *toolCall) name() string {
+	if c == nil {
+		return ""
+	}
+	return c.id
 }
 
 // distinguish gives all further ids an ending of their own.

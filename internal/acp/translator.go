@@ -33,6 +33,7 @@ type translator struct {
 	prompt   string  // of the turn, without white space
 	messages messages
 	calls    calls
+	children subagents
 	usage    account
 	settings settings.Settings
 	options  []domain.AgentOption // as they were told last
@@ -42,10 +43,10 @@ type translator struct {
 // the ids of calls, which the agent may count from 1 again, need an ending of their own.
 func newTranslator(life context.Context, opening domain.Opening) *translator {
 	process := randomName(4)
-	t := &translator{life: life, outside: opening.Host}
+	t := &translator{life: life, outside: opening.Host, children: subagents{}}
 	t.messages.process = process
 	t.calls = calls{
-		process: process, folder: opening.Execution.Request.WorkingDirectory, known: map[string]*toolCall{}, used: map[string]bool{},
+		process: process, folder: opening.Execution.Request.WorkingDirectory, known: map[callKey]*toolCall{}, used: map[string]bool{},
 	}
 	t.usage = account{before: opening.Execution.Usage, continued: opening.AgentSession != ""}
 	if opening.AgentSession != "" || opening.Execution.Turn > 1 || opening.Earlier {
@@ -132,7 +133,8 @@ type replayFilter struct {
 	heldBytes int                        // of them
 	kept      map[string]json.RawMessage // replaying: the newest of the kinds that tell a state
 	heard     time.Time                  // replaying: when the last update came
-	foreign   int                        // updates of other sessions
+	foreign   int                        // updates of other sessions, in this turn
+	asked     int                        // requests of other sessions, in this turn
 }
 
 type phase int

@@ -138,12 +138,15 @@ func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 	a.service.end(errTurnCancelled)
 	a.service.settle(answersGrace)
 	a.peer.AwaitAnswers(answersGrace)
+	children := a.translator.working()
 	limited, stop := context.WithTimeout(context.Background(), cancelGrace)
 	defer stop()
 	again := time.NewTicker(cancelAgain)
 	defer again.Stop()
 	for {
-		_ = a.peer.Notify(limited, "session/cancel", map[string]any{"sessionId": a.session}) // who does not read is killed
+		for _, session := range append([]string{a.session}, children...) {
+			_ = a.peer.Notify(limited, "session/cancel", map[string]any{"sessionId": session}) // who does not read is killed
+		}
 		select {
 		case answer := <-answers:
 			return answer

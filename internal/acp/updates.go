@@ -21,7 +21,9 @@ func (t *translator) translate(raw json.RawMessage) {
 	case "user_message_chunk":
 		t.pass(kind, withoutEcho(update, raw))
 	case "tool_call", "tool_call_update":
-		t.callUpdated(kind, update, raw)
+		t.callUpdated(nil, kind, update, raw)
+	case "subagent_update":
+		t.subagentUpdated(nil, update, raw)
 	case "plan":
 		t.closeMessage(false)
 		t.emit(domain.PlanUpdated{Turn: t.turn, Entries: planEntries(update), Update: raw})
@@ -40,11 +42,15 @@ func (t *translator) translate(raw json.RawMessage) {
 	}
 }
 
-// chunk tells the text of a chunk, and passes on the chunk itself where it is more than text.
+// chunk tells the text of a chunk, and passes on the chunk itself where it is more than text. What a subagent says is no answer of the agent.
 func (t *translator) chunk(kind string, thought bool, update wire.Object, raw json.RawMessage) {
-	content := update.Object("content")
-	if content.Text("type") == "text" {
+	content, parent := update.Object("content"), t.parentNamed(update)
+	switch {
+	case content.Text("type") != "text":
+	case parent == nil:
 		t.addText(thought, update.Text("messageId"), content.Text("text"))
+	case !thought && !parent.ended:
+		t.print(parent, content.Text("text"))
 	}
 	if usage := update.Object("_meta").Object("usage"); usage != nil && content.Text("text") == "" {
 		t.usage.answers = t.usage.answers.Add(readUsage(usage)) // of one answer of the model
@@ -53,7 +59,7 @@ func (t *translator) chunk(kind string, thought bool, update wire.Object, raw js
 	plain := content.Text("type") == "text" && content.Only("type", "text") &&
 		update.Only("sessionUpdate", "content", "messageId")
 	if !plain {
-		t.pass(kind, raw)
+		t.passBelow(parent, kind, raw)
 	}
 }
 

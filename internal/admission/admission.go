@@ -38,6 +38,7 @@ type Models interface {
 
 // Agents is the registry of external agents.
 type Agents interface {
+	Names() []string
 	// Resolve returns the registered name of a command; nil arguments are the registry's. A command that is not in the registry word for word
 	// is domain.CodeUnknownAgent, and the message lists the names.
 	Resolve(command string, args []string) (name string, err error)
@@ -120,6 +121,8 @@ type Config struct {
 	Settings   Settings
 	MCPServers MCPServers
 	Profiles   Profiles
+
+	DailyBudgets map[domain.TenantID]domain.SharedBudget // of tenants that have one
 
 	Environments Environments
 }

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +18,36 @@ const (
 	logPageEvents = 1000
 	logPageBytes  = 1 << 20
 )
+
+// boundedContext is a conversation that goes along to a child, in at most [MaxContext] bytes, without secrets. Results of tools make room for what was said,
+// the oldest first.
+func (a *Admission) boundedContext(earlier []domain.ContextMessage) ([]domain.ContextMessage, error) {
+	messages, room := slices.Clone(earlier), MaxContext
+	for i := range messages {
+		m := &messages[i]
+		m.Content = a.config.Masker.MaskString(m.Content)
+		if m.Role == domain.RoleTool {
+			m.Content = withoutMiddle(m.Content, maxContextResult)
+		}
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for at := range m.ToolCalls {
+			call := &m.ToolCalls[at]
+			call.Arguments = a.config.Masker.JSON(call.Arguments)
+			room -= contextCallBytes + len(call.Tool) + len(call.Arguments)
+		}
+		room -= len(m.Content)
+	}
+	for i := 0; i < len(messages) && room < 0; i++ {
+		if m := &messages[i]; m.Role == domain.RoleTool && len(m.Content) > len(resultLeftOut) {
+			room += len(m.Content) - len(resultLeftOut)
+			m.Content = resultLeftOut
+		}
+	}
+	if room < 0 {
+		return nil, domain.Errorf(domain.CodeInvalidArguments, "This conversation is longer than %d bytes, so it cannot go along; ask without it.", MaxContext)
+	}
+	return messages, nil
+}
 
 // resultLeftOut takes the place of a result for which there is no room.
 const resultLeftOut = "[This result is left out here: the conversations of the earlier executions are too long.]"
@@ -42,7 +71,7 @@ func (a *Admission) conversations(ctx context.Context, list []contextSource) (me
 		}
 	}
 	for i, source := range list { // after all are read: a later one may have taken the room of an earlier one's results
-		messages = slices.Concat(messages, brought(source.execution.Request), r.messages(transcripts[i], source.calls))
+		messages = slices.Concat(messages, brought(source.execution.Request), domain.ContextMessages(transcripts[i].Messages(), source.calls, &r.number))
 	}
 	return messages, nil
 }
@@ -172,42 +201,4 @@ func withoutMiddle(text string, limit int) string {
 	half := limit / 2
 	return fmt.Sprintf("%s\n\n[… %d bytes of this result are left out here …]\n\n%s", strings.ToValidUTF8(text[:half], ""), len(text)-2*half,
 		strings.ToValidUTF8(text[len(text)-half:], ""))
-}
-
-// messages are those of a transcript. With calls, each answer has its calls that have a result, and the results follow it: the vendors of models refuse any
-// other order.
-func (r *contextReader) messages(transcript *domain.Transcript, calls bool) (messages []domain.ContextMessage) {
-	all := transcript.Messages()
-	results := map[string]string{}
-	for _, message := range all {
-		if message.Role == domain.RoleTool && calls {
-			results[message.ToolCallID] = message.Said()
-		}
-	}
-	for _, message := range all {
-		if message.Role == domain.RoleTool {
-			continue
-		}
-		said, answers := domain.ContextMessage{Role: message.Role, Content: message.Said()}, []domain.ContextMessage(nil)
-		for _, call := range message.ToolCalls {
-			if result, done := results[call.ID]; done {
-				r.number++
-				id := domain.ContextCallID(r.number)
-				said.ToolCalls = append(said.ToolCalls, domain.ContextCall{ID: id, Tool: call.Tool, Arguments: orObject(call.Arguments)})
-				answers = append(answers, domain.ContextMessage{Role: domain.RoleTool, Content: result, ToolCallID: id})
-			}
-		}
-		if strings.TrimSpace(said.Content) != "" || said.ToolCalls != nil {
-			messages = append(append(messages, said), answers...)
-		}
-	}
-	return messages
-}
-
-// orObject is an empty object where an external agent has named no arguments.
-func orObject(arguments json.RawMessage) json.RawMessage {
-	if len(arguments) == 0 {
-		return json.RawMessage("{}")
-	}
-	return arguments
 }

@@ -12,10 +12,14 @@
 //	defaults     the operator's settings for missing fields                 request.go settings.go
 //	model        the model of a request that names none                     model.go
 //	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go, mcpservers.go
+//	delegation   what children may have at most              delegation.go
 //	chaining     conversations and outputs of ended executions              chain.go
 //	templates    prompt, system prompt and instructions, rendered last      templates.go
 //
 // Further prompts, edits and resumptions have their own rules (further.go), and so has a dry run of the policy (evaluation.go).
+//
+// [Admission.Child] assembles the request of a child in the same way: the call of its parent is the body, and the ceiling of the parent bounds the agent profile
+// (child.go, meet.go).
 //
 // # What callers owe
 //

@@ -23,6 +23,7 @@ func (a *Admission) narrow(name string, d api.AgentProfileDefinition, body api.C
 	n.replaced(d, body)
 	whole := body
 	whole.SystemPrompt = nil
+	whole.Delegation = d.Delegation // the request's own narrows it when it is resolved
 	if d.OutputSchema != nil {
 		whole.OutputSchema = d.OutputSchema
 	}
@@ -62,6 +63,9 @@ func (n *narrowing) replaced(d api.AgentProfileDefinition, body api.CreateExecut
 		{"/tools/bashPolicy", body.Tools != nil && body.Tools.BashPolicy != nil},
 		{"/outputSchema", body.OutputSchema != nil && d.OutputSchema != nil},
 	})
+	if body.Delegation != nil && d.Delegation == nil {
+		n.more("/delegation")
+	}
 	if body.Policy == nil {
 		return
 	}
@@ -77,17 +81,26 @@ func (n *narrowing) tools(granted, sent *api.ToolSettings) *api.ToolSettings {
 		return granted
 	}
 	narrowed := api.Or(granted, api.ToolSettings{})
-	for i, name := range sent.Enabled {
-		covers := func(pattern string) bool {
-			prefix, several := strings.CutSuffix(pattern, "*")
-			return pattern == name || several && strings.HasPrefix(name, prefix)
-		}
-		if narrowed.Enabled != nil && !slices.ContainsFunc(narrowed.Enabled, covers) {
-			n.more(fmt.Sprintf("/tools/enabled/%d", i))
+	narrowed.Enabled = n.enabled("/tools/enabled", narrowed.Enabled, sent.Enabled)
+	return &narrowed
+}
+
+// enabled is a part of a list of tools; nil is all.
+func (n *narrowing) enabled(at string, granted, sent []string) []string {
+	for i, name := range sent {
+		if granted != nil && !enables(granted, name) {
+			n.more(fmt.Sprintf("%s/%d", at, i))
 		}
 	}
-	narrowed.Enabled = sent.Enabled
-	return &narrowed
+	return sent
+}
+
+// enables reports whether a list of tools has a tool, or all that a name with a star stands for.
+func enables(list []string, name string) bool {
+	return slices.ContainsFunc(list, func(pattern string) bool {
+		prefix, several := strings.CutSuffix(pattern, "*")
+		return pattern == name || several && strings.HasPrefix(name, prefix)
+	})
 }
 
 func (n *narrowing) names(at string, granted, sent *[]string) *[]string {
@@ -107,12 +120,18 @@ func (n *narrowing) environment(byDefault string, granted, sent domain.Environme
 	if sent.Name != "" && sent.Name != cmp.Or(granted.Name, byDefault) {
 		n.more("/environment")
 	}
+	granted = n.choice("/environment", granted, sent)
+	return &granted
+}
+
+// choice is as much of an environment as both choices leave.
+func (n *narrowing) choice(at string, granted, sent domain.EnvironmentChoice) domain.EnvironmentChoice {
 	granted.ReadOnly = granted.ReadOnly || sent.ReadOnly
 	for _, list := range []struct {
 		at      string
 		granted *[]string
 		sent    []string
-	}{{"/environment/mounts", &granted.Mounts, sent.Mounts}, {"/environment/hosts", &granted.Hosts, sent.Hosts}} {
+	}{{at + "/mounts", &granted.Mounts, sent.Mounts}, {at + "/hosts", &granted.Hosts, sent.Hosts}} {
 		if list.sent == nil {
 			continue
 		}
@@ -121,7 +140,7 @@ func (n *narrowing) environment(byDefault string, granted, sent domain.Environme
 		}
 		*list.granted = list.sent
 	}
-	return &granted
+	return granted
 }
 
 // capabilities names each class, so that the server's defaults count only for those that the profile leaves out.
@@ -129,29 +148,7 @@ func (n *narrowing) capabilities(byDefault domain.Capabilities, profile *api.Cap
 	sent := api.Or(body.Capabilities, api.Capabilities{})
 	granted := toCapabilities(profile, byDefault)
 	wanted := toCapabilities(&sent, granted)
-	for _, class := range []struct {
-		name            string
-		named           bool
-		seed            string
-		granted, wanted domain.Verdict
-	}{
-		{"read", sent.Read != nil, "readFiles", granted.Read, wanted.Read},
-		{"write", sent.Write != nil, "writeFiles", granted.Write, wanted.Write},
-		{"execute", sent.Execute != nil, "executeCommands", granted.Execute, wanted.Execute},
-		{"network", true, "", granted.Network, wanted.Network},
-		{"mcp", true, "", granted.MCP, wanted.MCP},
-		{"delegate", true, "", granted.Delegate, wanted.Delegate},
-		{"host", true, "", granted.Host, wanted.Host},
-	} {
-		if slices.Index(strictest, class.wanted) <= slices.Index(strictest, class.granted) {
-			continue
-		}
-		if class.named {
-			n.more("/capabilities/" + class.name)
-		} else {
-			n.more("/capabilities/" + class.seed)
-		}
-	}
+	n.exceeding("/capabilities", granted, wanted, sent)
 	trusted := profile != nil && api.Or(profile.AlwaysAllowTools, false)
 	if !trusted && api.Or(sent.AlwaysAllowTools, false) {
 		n.more("/capabilities/alwaysAllowTools")
@@ -166,7 +163,23 @@ func (n *narrowing) capabilities(byDefault domain.Capabilities, profile *api.Cap
 	}
 }
 
-var strictest = []domain.Verdict{domain.Deny, domain.Ask, domain.Allow}
+// exceeding finds the classes of which more was sent than was granted.
+func (n *narrowing) exceeding(at string, granted, wanted domain.Capabilities, sent api.Capabilities) {
+	seeds := map[domain.Class]string{} // the spelling that was sent
+	for class, named := range map[domain.Class]struct {
+		seed string
+		sent *bool
+	}{domain.ClassRead: {"readFiles", sent.ReadFiles}, domain.ClassWrite: {"writeFiles", sent.WriteFiles}, domain.ClassExecute: {"executeCommands", sent.ExecuteCommands}} {
+		if named.sent != nil {
+			seeds[class] = named.seed
+		}
+	}
+	for _, class := range domain.Classes {
+		if wanted.Of(class).Exceeds(granted.Of(class)) {
+			n.more(at + "/" + cmp.Or(seeds[class], string(class)))
+		}
+	}
+}
 
 func (n *narrowing) memory(granted, sent *api.MemorySettings) *api.MemorySettings {
 	if sent == nil || sent.Enabled == nil {
@@ -186,6 +199,7 @@ func (n *narrowing) budget(granted, sent *api.Budget) *api.Budget {
 	bounds.Tokens = smaller(n, "/budget/tokens", bounds.Tokens, sent.Tokens)
 	bounds.Cost = smaller(n, "/budget/cost", bounds.Cost, sent.Cost)
 	bounds.ToolCalls = smaller(n, "/budget/toolCalls", bounds.ToolCalls, sent.ToolCalls)
+	bounds.Seconds = smaller(n, "/budget/seconds", bounds.Seconds, sent.Seconds)
 	return &bounds
 }
 

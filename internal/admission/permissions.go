@@ -52,17 +52,22 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	return granted
 }
 
-// permissions refuses a class that is given twice, because nobody can know which of the two was meant.
+// permissions refuses what contradicts itself.
 func (f *fieldErrors) permissions(p permissions) {
 	c := p.capabilities
+	f.namedTwice("/capabilities", c)
+	if c != nil && c.AlwaysAllowTools != nil && p.safeMode != nil && *c.AlwaysAllowTools == *p.safeMode {
+		f.add("/capabilities/alwaysAllowTools", "contradicts safeMode")
+	}
+}
+
+// namedTwice refuses a class that is given twice, because nobody can know which of the two was meant.
+func (f *fieldErrors) namedTwice(at string, c *api.Capabilities) {
 	if c == nil {
 		return
 	}
 	f.refuse("must not come together with the class that it is the boolean of", sentFields{
-		{"/capabilities/readFiles", c.Read != nil && c.ReadFiles != nil}, {"/capabilities/writeFiles", c.Write != nil && c.WriteFiles != nil},
-		{"/capabilities/executeCommands", c.Execute != nil && c.ExecuteCommands != nil},
+		{at + "/readFiles", c.Read != nil && c.ReadFiles != nil}, {at + "/writeFiles", c.Write != nil && c.WriteFiles != nil},
+		{at + "/executeCommands", c.Execute != nil && c.ExecuteCommands != nil},
 	})
-	if c.AlwaysAllowTools != nil && p.safeMode != nil && *c.AlwaysAllowTools == *p.safeMode {
-		f.add("/capabilities/alwaysAllowTools", "contradicts safeMode")
-	}
 }

@@ -124,6 +124,37 @@ func TestAnExternalAgentIsNotToldWhatItWouldIgnore(t *testing.T) {
 		"tools":{"bashPolicy":{"defaultBehavior":"deny"}}}`)
 }
 
+// TestADailyBudgetOfCostNeedsPrices: a model without them could not be counted, and would be free. Tokens need none, and neither does an external agent, which tells its cost.
+func TestADailyBudgetOfCostNeedsPrices(t *testing.T) {
+	daily := func(budget domain.SharedBudget) *Admission {
+		return newAdmission(func(c *Config) {
+			c.DailyBudgets = map[domain.TenantID]domain.SharedBudget{domain.DefaultTenant: budget}
+		})
+	}
+	a := daily(domain.SharedBudget{Cost: 5})
+	for _, row := range []badInput{
+		{"the model", `{` + valid + `}`, domain.CodeInvalid, "/source/model"},
+		{"a fallback", `{"source":{"type":"internal","model":"dear","fallbacks":["demo"]},"prompt":"say x"}`, domain.CodeInvalid, "/source/fallbacks/0"},
+	} {
+		_, err := a.admit(t, row.body)
+		refuses(t, row, err)
+	}
+	a.admitted(t, `{"source":{"type":"internal","model":"dear"},"prompt":"say x"}`)
+	a.admitted(t, `{"source":{"type":"acp","command":"mock"},"prompt":"say x"}`)
+	daily(domain.SharedBudget{Tokens: 5}).admitted(t, `{`+valid+`}`)
+	newAdmission(func(c *Config) { c.DailyBudgets = map[domain.TenantID]domain.SharedBudget{"another": {Cost: 5}} }).admitted(t, `{`+valid+`}`)
+}
+
+// TestABudgetOfSecondsNeedsAServerThatKnowsIt: an older one would let the execution go on.
+func TestABudgetOfSecondsNeedsAServerThatKnowsIt(t *testing.T) {
+	a := newAdmission()
+	for budget, wanted := range map[string]int{`{"toolCalls":1}`: 0, `{"seconds":1}`: domain.RequiresBudgetSeconds} {
+		if got := a.admitted(t, `{`+valid+`,"budget":`+budget+`}`).Requires; got != wanted {
+			t.Errorf("%s requires %d", budget, got)
+		}
+	}
+}
+
 // TestModelSettingsNeedAServerThatKnowsThem: an older one would ask the model without them.
 func TestModelSettingsNeedAServerThatKnowsThem(t *testing.T) {
 	a := newAdmission()

@@ -10,12 +10,15 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
+	"signoff/internal/store"
 )
 
 // Profiles finds agent profiles.
 type Profiles interface {
 	// AgentProfile returns a version that requests of the tenant can use; version 0 is the newest. Where there is none it is domain.CodeNotFound.
 	AgentProfile(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.AgentProfile, error)
+	// List returns a page of profiles that requests of the tenant can use.
+	List(ctx context.Context, tenant domain.TenantID, after string, limit int) (store.Page[domain.AgentProfile], error)
 }
 
 // AdmitProfile judges the definition of an agent profile as a request of the same key with the same fields, and returns it as it is stored. The
@@ -40,7 +43,7 @@ func bodyOfProfile(d api.AgentProfileDefinition) api.CreateExecution {
 	return api.CreateExecution{
 		Source: &d.Source, Capabilities: d.Capabilities, Tools: d.Tools, Environment: d.Environment, McpServers: d.McpServers, Secrets: d.Secrets,
 		Memory: d.Memory, Budget: d.Budget, MaxIterations: d.MaxIterations, TimeoutSeconds: d.TimeoutSeconds,
-		ApprovalTimeoutSeconds: d.ApprovalTimeoutSeconds, OutputSchema: d.OutputSchema,
+		ApprovalTimeoutSeconds: d.ApprovalTimeoutSeconds, OutputSchema: d.OutputSchema, Delegation: d.Delegation,
 	}
 }
 
@@ -67,6 +70,16 @@ func (a *Admission) assembleProfile(ctx context.Context, by keys.Principal, body
 	if err != nil {
 		return request, blameProfile(profile.Name, body, err)
 	}
+	if body.Delegation != nil {
+		delegation, wrong := narrowDelegation(profile.Name, *request.Delegation, *body.Delegation)
+		if len(wrong) > 0 {
+			return request, wrong.error()
+		}
+		if err := a.checkCeiling(delegation.Ceiling); err != nil {
+			return request, err
+		}
+		request.Delegation = &delegation
+	}
 	request.Profile = &domain.ProfileName{Name: profile.Name, Version: profile.Version, Digest: profile.Digest()}
 	request.SystemPrompt = api.Or(definition.SystemPrompt, "")
 	if request.Model != nil && definition.Source.Model != "" {
@@ -88,19 +101,28 @@ func (f *fieldErrors) profileSource(source api.Source) {
 
 func (a *Admission) usableProfile(ctx context.Context, by keys.Principal, source api.Source) (domain.AgentProfile, error) {
 	if !by.MayUseProfile(source.Name) {
-		return domain.AgentProfile{}, domain.Errorf(domain.CodeForbidden, "The agent profile %q takes a key with the scope %s, or %s:NAME of this profile.",
-			source.Name, keys.ProfilesUse, keys.ProfilesUse)
+		return domain.AgentProfile{}, profileForbidden(source.Name)
 	}
+	return a.knownProfile(ctx, by.Tenant, source.Name, source.Version)
+}
+
+func profileForbidden(name string) error {
+	return domain.Errorf(domain.CodeForbidden, "The agent profile %q takes a key with the scope %s, or %s:NAME of this profile.",
+		name, keys.ProfilesUse, keys.ProfilesUse)
+}
+
+// knownProfile reads a profile; version 0 is the newest.
+func (a *Admission) knownProfile(ctx context.Context, tenant domain.TenantID, name string, version int) (domain.AgentProfile, error) {
 	reading, cancel := domain.WithCreationTime(ctx, domain.CreationTime)
 	defer cancel()
-	profile, err := a.config.Profiles.AgentProfile(reading, by.Tenant, source.Name, source.Version)
+	profile, err := a.config.Profiles.AgentProfile(reading, tenant, name, version)
 	switch {
 	case domain.CodeOf(err) != domain.CodeNotFound:
 		return profile, err
-	case source.Version > 0:
-		return profile, domain.Errorf(domain.CodeUnknownProfile, "There is no version %d of an agent profile %q that can be used.", source.Version, source.Name)
+	case version > 0:
+		return profile, domain.Errorf(domain.CodeUnknownProfile, "There is no version %d of an agent profile %q that can be used.", version, name)
 	default:
-		return profile, domain.Errorf(domain.CodeUnknownProfile, "There is no agent profile %q.", source.Name)
+		return profile, domain.Errorf(domain.CodeUnknownProfile, "There is no agent profile %q.", name)
 	}
 }
 
@@ -114,7 +136,7 @@ func blameProfile(name string, body api.CreateExecution, err error) error {
 		"capabilities": body.Capabilities != nil, "tools": body.Tools != nil, "environment": body.Environment != nil, "mcpServers": body.McpServers != nil,
 		"secrets": body.Secrets != nil, "memory": body.Memory != nil, "budget": body.Budget != nil, "maxIterations": body.MaxIterations != nil,
 		"timeoutSeconds": body.TimeoutSeconds != nil, "approvalTimeoutSeconds": body.ApprovalTimeoutSeconds != nil,
-		"outputSchema": body.OutputSchema != nil, "source": false,
+		"outputSchema": body.OutputSchema != nil, "delegation": false, "source": false,
 	}
 	blamed := *coded
 	blamed.Details = nil

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	"signoff/api"
 	"signoff/internal/domain"
 	"signoff/internal/keys"
+	"signoff/internal/store"
 )
 
 // someProfiles are definitions by name, in version 3. Those of the name "granted…" were made with a key that may use environments and MCP servers.
@@ -24,16 +27,25 @@ func (p someProfiles) AgentProfile(_ context.Context, tenant domain.TenantID, na
 	}
 	profile := domain.AgentProfile{Tenant: tenant, Name: name, Version: 3, Definition: json.RawMessage(definition)}
 	if strings.HasPrefix(name, "granted") {
-		profile.Grants = []string{string(keys.EnvironmentsUse), string(keys.MCPUse)}
+		profile.Grants = []string{string(keys.EnvironmentsUse), string(keys.MCPUse), string(keys.ProfilesUse)}
 	}
 	return profile, nil
+}
+
+func (p someProfiles) List(ctx context.Context, tenant domain.TenantID, _ string, limit int) (page store.Page[domain.AgentProfile], err error) {
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		if profile, err := p.AgentProfile(ctx, tenant, name, 0); err == nil && len(page.Items) < limit {
+			page.Items = append(page.Items, profile)
+		}
+	}
+	return page, nil
 }
 
 const (
 	wide = `{"source":{"type":"internal","model":"dear"},"systemPrompt":"You are {{ careful }}.",
 		"capabilities":{"read":"allow","write":"ask","execute":"ask","mcp":"ask"},"tools":{"enabled":["bash","think","mcp__files__*"]},
 		"environment":{"name":"app"},"mcpServers":["files","github"],"secrets":["github"],"memory":{"enabled":true},
-		"budget":{"tokens":1000,"cost":2},"maxIterations":20,"timeoutSeconds":100,"approvalTimeoutSeconds":200,"outputSchema":{"type":"object"}}`
+		"budget":{"tokens":1000,"cost":2,"seconds":60},"maxIterations":20,"timeoutSeconds":100,"approvalTimeoutSeconds":200,"outputSchema":{"type":"object"}}`
 	plainProfile = `{"source":{"type":"internal"}}`
 )
 
@@ -94,11 +106,11 @@ func TestRequestsNarrowTheirProfile(t *testing.T) {
 	}
 	got := narrow("granted", `"capabilities":{"read":"ask","executeCommands":false,"mcp":"deny"}`, `"tools":{"enabled":["think","mcp__files__read"]}`,
 		`"environment":{"name":"app","readOnly":true,"mounts":[],"hosts":[]}`, `"mcpServers":["files"]`, `"secrets":[]`, `"memory":{"enabled":false}`,
-		`"budget":{"tokens":10,"toolCalls":1}`, `"maxIterations":1`, `"timeoutSeconds":99`, `"approvalTimeoutSeconds":1`,
+		`"budget":{"tokens":10,"toolCalls":1,"seconds":9}`, `"maxIterations":1`, `"timeoutSeconds":99`, `"approvalTimeoutSeconds":1`,
 		`"policy":{"unattended":true,"rules":[{"effect":"deny","matcher":{"tool":"bash"}}]}`, `"safeMode":true`, `"keepOpen":true`)
 	c := got.Capabilities
 	if c.Read != domain.Ask || c.Write != domain.Ask || c.Execute != domain.Ask || c.MCP != domain.Deny || len(got.Tools.Enabled) != 2 || !got.Environment.ReadOnly ||
-		got.Environment.Mounts == nil || len(got.MCPServers) != 1 || len(got.Secrets) != 0 || got.Memory || got.Budget != (domain.Budget{Tokens: 10, Cost: 2, ToolCalls: 1}) ||
+		got.Environment.Mounts == nil || len(got.MCPServers) != 1 || len(got.Secrets) != 0 || got.Memory || got.Budget != (domain.Budget{Tokens: 10, Cost: 2, ToolCalls: 1, Seconds: 9}) ||
 		got.MaxIterations != 1 || got.TimeoutSeconds != 99 || got.ApprovalTimeoutSeconds != 1 || !got.Unattended || len(got.Rules) != 1 || !got.KeepOpen {
 		t.Errorf("%+v", got)
 	}
@@ -143,6 +155,7 @@ func TestNothingWiderThanTheProfile(t *testing.T) {
 		`"memory":{"enabled":true}`:                                         {"plain", "/memory/enabled"},
 		`"budget":{"tokens":1001}`:                                          {"granted", "/budget/tokens"},
 		`"budget":{"cost":2.5}`:                                             {"granted", "/budget/cost"},
+		`"budget":{"seconds":61}`:                                           {"granted", "/budget/seconds"},
 		`"maxIterations":21`:                                                {"granted", "/maxIterations"},
 		`"timeoutSeconds":101`:                                              {"granted", "/timeoutSeconds"},
 		`"timeoutSeconds":0`:                                                {"granted", "/timeoutSeconds"},

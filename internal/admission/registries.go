@@ -14,7 +14,7 @@ import (
 )
 
 // checkRegistries checks the names of a request: only agents and models of the operator run.
-func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) error {
+func (a *Admission) checkRegistries(tenant domain.TenantID, request *domain.Request, wanted api.Source) error {
 	if request.Source.Type == domain.SourceACP {
 		name, err := a.agent(request.Source.Command, wanted.Args)
 		if err != nil {
@@ -35,6 +35,9 @@ func (a *Admission) checkRegistries(request *domain.Request, wanted api.Source) 
 		if request.Budget.Cost > 0 && !a.config.Models.Priced(model) {
 			return domain.Invalid("/budget/cost", "The cost of the model %s is unknown: its prices are not in the registry.", model)
 		}
+		if a.config.DailyBudgets[tenant].Cost > 0 && !a.config.Models.Priced(model) {
+			return domain.Invalid(at, "The tenant %s has a daily budget of cost, and the cost of the model %s is unknown: its prices are not in the registry.", tenant, model)
+		}
 	}
 	chosen := domain.ModelChoice{Name: request.Source.Model, From: from}
 	chosen.Provider, chosen.Model = a.config.Models.Entry(chosen.Name)
@@ -52,17 +55,22 @@ func (a *Admission) checkPolicy(request domain.Request) error {
 	}
 	for i, rule := range request.Rules {
 		at := fmt.Sprintf("/policy/rules/%d", i)
-		if err := a.RefuseSecrets(at+"/matcher", rule.Matcher); err != nil {
+		if err := a.checkMatcher(at, rule.Matcher); err != nil {
 			return err
-		}
-		if err := approvals.CheckMatcher(rule.Matcher); err != nil {
-			return domain.Below(at, err)
 		}
 		if named := rule.Matcher.Environment; named != "" && named != request.Environment.Name {
 			return domain.Invalid(at+"/matcher/environment", "The rules of a request are about its own environment, which is %s.", request.Environment.Name)
 		}
 	}
 	return domain.At("/secrets", a.config.Secrets.Check(request.Secrets))
+}
+
+// checkMatcher checks the matcher of a rule at this place.
+func (a *Admission) checkMatcher(at string, matcher domain.Matcher) error {
+	if err := a.RefuseSecrets(at+"/matcher", matcher); err != nil {
+		return err
+	}
+	return domain.Below(at, approvals.CheckMatcher(matcher))
 }
 
 // enableTools checks the list of tools of a request. A tool that the server knows and cannot offer now is left out, with a warning: a workflow that can

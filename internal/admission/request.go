@@ -49,10 +49,15 @@ func (a *Admission) Admit(ctx context.Context, by keys.Principal, body api.Creat
 
 // assemble assembles a request from its own fields, or from these and the agent profile that it names.
 func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.CreateExecution) (domain.Request, error) {
+	assemble := a.assembleResolved
 	if body.Source != nil && body.Source.Type == domain.SourceProfile {
-		return a.assembleProfile(ctx, by, body)
+		assemble = a.assembleProfile
 	}
-	return a.assembleResolved(ctx, by, body)
+	request, err := assemble(ctx, by, body)
+	if err != nil {
+		return request, err
+	}
+	return request, a.checkDelegates(ctx, by, body.Delegation)
 }
 
 // assembleResolved sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
@@ -62,7 +67,7 @@ func (a *Admission) assembleResolved(ctx context.Context, by keys.Principal, bod
 		return domain.Request{}, wrong.error()
 	}
 	request := a.withDefaults(body)
-	if err := a.checkRegistries(&request, *body.Source); err != nil {
+	if err := a.checkRegistries(by.Tenant, &request, *body.Source); err != nil {
 		return request, err
 	}
 	if err := a.checkMCPServers(by, request.MCPServers); err != nil {
@@ -90,11 +95,17 @@ func (a *Admission) assembleResolved(ctx context.Context, by keys.Principal, bod
 	if err := a.place(&request, api.Or(body.WorkingDirectory, "")); err != nil {
 		return request, err
 	}
+	if err := a.setDelegation(by, &request, body.Delegation); err != nil {
+		return request, err
+	}
 	if request.Source.Type == domain.SourceInternal && len(request.MCPServers) > 0 {
 		request.Requires = max(request.Requires, domain.RequiresMCPServers)
 	}
 	if opensWithoutPrompt(body) {
 		request.Requires = max(request.Requires, domain.RequiresFirstPrompt)
+	}
+	if request.Budget.Seconds > 0 {
+		request.Requires = max(request.Requires, domain.RequiresBudgetSeconds)
 	}
 	if len(request.Source.ModelSettings().Names()) > 0 {
 		request.Requires = max(request.Requires, domain.RequiresModelSettings)

@@ -19,6 +19,7 @@ func contradictions(body api.CreateExecution) fieldErrors {
 			wrong.add(domain.Pointer("metadata", name), "must have a name of 1 to 64 characters of A-Z a-z 0-9 _ . : / -")
 		}
 	}
+	wrong.delegation(body)
 	wrong.permissions(permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return wrong
 }

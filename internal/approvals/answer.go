@@ -23,6 +23,9 @@ type Answer struct {
 	Channel       string // the way that it came, for the audit
 	Unseen        bool   // the key may approve without naming the hash
 	MayGlobal     bool   // the key may leave rules for all executions
+
+	// StopTree, of a denial, is the root whose tree is cancelled with it; empty: none is.
+	StopTree domain.ExecutionID
 }
 
 func or(written, shown json.RawMessage) json.RawMessage {

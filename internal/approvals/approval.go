@@ -23,6 +23,9 @@ func New(
 		ArgumentsHash: hash, Status: domain.ApprovalPending, Requested: now,
 		AskedBy: string(judgement.By), Reason: judgement.Reason, MCP: judgement.MCP,
 	}
+	if path := execution.Path(); path != nil {
+		approval.Root, approval.Path = execution.Root(), path
+	}
 	if tool := question.Call.MCP; tool != nil {
 		if approval.MCP == nil { // no question whether the call may run
 			approval.MCP = &domain.MCPReview{MCPTool: *tool}
@@ -47,7 +50,8 @@ func New(
 // Requested is the event that shows approval.
 func Requested(approval domain.Approval) domain.ApprovalRequested {
 	return domain.ApprovalRequested{
-		RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
+		RunbookPlace: approval.RunbookPlace, ApprovalID: approval.ID, Root: approval.Root, Path: approval.Path,
+		ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
 		Isolation: approval.Isolation, Environment: approval.Environment, MCP: approval.MCP, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,

@@ -36,6 +36,15 @@ const unkeepable = "A permission rule denies %s. A command may reach that in way
 // Denied lists the paths that the rules deny to a command that is about to run. A rule that became impossible to enforce since the judgement is an
 // error (CodePolicyDenied), unless a person has said yes to the command.
 func (p Policy) Denied(ctx context.Context, command domain.Command, now time.Time) ([]domain.Denied, error) {
+	own, err := p.deniedByRules(ctx, command, now)
+	if err != nil {
+		return nil, err
+	}
+	above, err := p.deniedAbove(ctx, command, now)
+	return append(own, above...), err
+}
+
+func (p Policy) deniedByRules(ctx context.Context, command domain.Command, now time.Time) ([]domain.Denied, error) {
 	call := domain.ToolCall{Tool: command.Tool, Class: domain.ClassExecute, Action: domain.Action{Hosts: command.Hosts}}
 	j := &judging{Policy: p, ctx: ctx, call: call, needs: []domain.Class{domain.ClassExecute}}
 	if len(command.Hosts) > 0 {

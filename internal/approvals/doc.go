@@ -27,6 +27,11 @@
 // Nothing but the policy holds a call in an environment without isolation. It needs [domain.ClassHost] beside its own class, and that asks or is denied:
 // neither a request nor its full trust lets the call run. The patterns of the environment do, and a decision that was remembered for exactly this call.
 //
+// # Children
+//
+// The calls of a child are judged by the ceilings of the executions above it, too, with the same permission rules: a ceiling denies and asks like a policy
+// of the child itself, and allows nothing. The strictest judgement counts.
+//
 // # Lost calls
 //
 // Nobody knows the outcome of a call that was running when its server stopped. An approval of its own kind ([AskOutcome]) asks a

@@ -89,8 +89,15 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //  8. otherwise ask;
 //  9. in an unattended execution, ask becomes deny.
 //
+// The ceilings above a child judge its calls by the same steps, before the last one; the strictest judgement counts.
+//
 // It is a function of its arguments, of the links in the workspace, and of the paths that the isolation can keep from a command.
 func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
+	return p.bound(ctx, p.ownJudgement(ctx, call, hash, now), call, hash, now)
+}
+
+// ownJudgement is the judgement of the first eight steps.
+func (p Policy) ownJudgement(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {
 	judged := p.look(ctx, call, hash, now)
 	var trace []Step
 	for number, step := range steps {
@@ -106,7 +113,7 @@ func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, no
 			if judged.does(domain.ClassHost) {
 				judgement.Notice = judged.notice()
 			}
-			return judged.attended(judgement)
+			return judgement
 		}
 	}
 	panic("approvals: the last step always applies")

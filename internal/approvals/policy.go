@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ const (
 	ByEnvironment  Source = "environment"  // a pattern of the operator for commands on the host
 	BySafeMode     Source = "safeModeOff"  // the request's full trust
 	ByUnattended   Source = "unattended"   // the execution is unattended
+	ByCeiling      Source = "ceiling"      // of a child: the ceiling of an execution above it
 	ByDecision     Source = "decision"     // a person, just now
 	ByAgent        Source = "agent"        // an external agent, by itself: it did not ask
 	ByExpiry       Source = "expiry"       // nobody answered in time
@@ -53,11 +55,19 @@ type Policy struct {
 	safeModeOff  bool
 	unattended   bool
 	broken       bool
+	ceilings     []ceiling // of the executions above, the root's first
 }
 
 // NewPolicy reads a request. A policy that cannot be read refuses everything: it comes with the error, because a request
-// that was stored by another version must not make its execution free.
+// that was stored by another version must not make its execution free. The ceilings above a child judge its calls, too.
 func NewPolicy(request domain.Request) (Policy, error) {
+	policy, err := newPolicy(request)
+	above, unread := ceilingsOf(request, policy)
+	policy.ceilings = above
+	return policy, cmp.Or(err, unread)
+}
+
+func newPolicy(request domain.Request) (Policy, error) {
 	policy := Policy{
 		agent: internalAgent, directory: request.WorkingDirectory, capabilities: request.Capabilities, enabled: request.Tools.Enabled, secrets: request.Secrets,
 		safeModeOff: request.SafeModeOff, unattended: request.Unattended,
@@ -101,6 +111,10 @@ func (p Policy) Outside() Policy {
 	p.written = slices.Clone(p.written)
 	for i := range p.written {
 		p.written[i].Matcher.Environment, p.written[i].Matcher.EnvironmentDigest = "", ""
+	}
+	p.ceilings = slices.Clone(p.ceilings)
+	for i := range p.ceilings {
+		p.ceilings[i].policy = p.ceilings[i].policy.Outside()
 	}
 	return p
 }

@@ -121,8 +121,11 @@ func remembered(approval domain.Approval, decision domain.Decision, answer Answe
 	if decision.Verb == domain.DenyCall {
 		rule.Effect = domain.Deny
 	}
-	if decision.Remember == domain.RememberExecution {
+	switch decision.Remember {
+	case domain.RememberExecution:
 		rule.Execution = approval.Execution
+	case domain.RememberTree:
+		rule.Execution = cmp.Or(approval.Root, approval.Execution)
 	}
 	if option.PreviewID == PreviewExact { // of what runs: the decider may have written other arguments
 		rule.Matcher.ArgumentsHash = runs(approval, decision)

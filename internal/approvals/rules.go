@@ -22,7 +22,18 @@ func (s *Service) CreateRule(
 		return rule, false, err
 	}
 	rule.ID, rule.Created = ruleID(rule.Tenant, key), now()
-	err = s.store.CreateRule(ctx, rule, audit.Rule("rule.created", rule, rule.By, channel))
+	record := audit.Rule("rule.created", rule, rule.By, channel)
+	if rule.Execution != "" {
+		execution, err := s.store.Execution(ctx, rule.Tenant, rule.Execution)
+		if err != nil {
+			return rule, false, err
+		}
+		if rule.Scope == domain.RememberTree && execution.Root() != execution.ID {
+			return rule, false, domain.Invalid("/executionId", "A rule of the scope tree names the root, and that is %s.", execution.Root())
+		}
+		record = record.InTree(execution)
+	}
+	err = s.store.CreateRule(ctx, rule, record)
 	if key != "" && domain.CodeOf(err) == domain.CodeConflict {
 		return s.replayRule(ctx, rule)
 	}
@@ -65,10 +76,10 @@ func checkRule(rule domain.PermissionRule) error {
 	switch {
 	case rule.Effect != domain.Allow && rule.Effect != domain.Ask && rule.Effect != domain.Deny:
 		return domain.Invalid("/effect", "The effect is allow, ask or deny.")
-	case rule.Scope != domain.RememberExecution && rule.Scope != domain.RememberGlobal:
-		return domain.Invalid("/scope", "The scope is execution or global.")
-	case (rule.Scope == domain.RememberExecution) != (rule.Execution != ""):
-		return domain.Invalid("/executionId", "A rule of the scope execution names one, a global rule names none.")
+	case !rule.Scope.OfRule():
+		return domain.Invalid("/scope", "The scope is execution, tree or global.")
+	case (rule.Scope == domain.RememberGlobal) != (rule.Execution == ""):
+		return domain.Invalid("/executionId", "A rule of the scope execution names one, that of a tree its root, and a global rule names none.")
 	case rule.Expires != nil && !rule.Expires.After(time.Now()):
 		return domain.Invalid("/expiresAt", "The rule would have expired already.")
 	default:
@@ -89,20 +100,24 @@ func (s *Service) notifySessions(ctx context.Context, rule domain.PermissionRule
 	if rule.Effect == domain.Ask {
 		return
 	}
-	s.notifyWaiting(ctx, rule.Tenant, rule.Execution, func(approval domain.Approval) bool { return concerns(rule, approval) })
+	among := store.ApprovalFilter{Execution: rule.Execution}
+	if rule.Scope == domain.RememberTree {
+		among = store.ApprovalFilter{Root: rule.Execution}
+	}
+	s.notifyWaiting(ctx, rule.Tenant, among, func(approval domain.Approval) bool { return concerns(rule, approval) })
 }
 
 // notifyPinned notifies the sessions that wait for an answer about a tool which somebody has just approved: an older rule may cover it again.
 func (s *Service) notifyPinned(ctx context.Context, pin domain.MCPPin) {
-	s.notifyWaiting(ctx, pin.Tenant, "", func(approval domain.Approval) bool {
+	s.notifyWaiting(ctx, pin.Tenant, store.ApprovalFilter{}, func(approval domain.Approval) bool {
 		tool := approval.Call.MCP
 		return approval.Kind.AnswerableByRule() && tool != nil && tool.Server == pin.Server && tool.Tool == pin.Tool
 	})
 }
 
-// notifyWaiting notifies the sessions with a pending approval that something concerns. An empty execution is all of the tenant.
-func (s *Service) notifyWaiting(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID, concerned func(domain.Approval) bool) {
-	filter := store.ApprovalFilter{Status: []domain.ApprovalStatus{domain.ApprovalPending}, Execution: execution}
+// notifyWaiting notifies the sessions with a pending approval that something concerns. An empty filter is all of the tenant.
+func (s *Service) notifyWaiting(ctx context.Context, tenant domain.TenantID, filter store.ApprovalFilter, concerned func(domain.Approval) bool) {
+	filter.Status = []domain.ApprovalStatus{domain.ApprovalPending}
 	notified := map[domain.ExecutionID]bool{}
 	for {
 		page, err := s.store.Approvals(ctx, tenant, filter)

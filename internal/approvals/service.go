@@ -81,24 +81,75 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	case why != nil:
 		return s.askAgain(ctx, approval, answer, why)
 	}
+	stop, err := s.stopped(ctx, approval, answer)
+	if err != nil {
+		return approval, err
+	}
 	rule := remembered(approval, decision, answer)
 	if rule != nil {
 		decision.RuleID = rule.ID
 	}
 	failpoint.Hit(failpoint.BeforeDecisionRequest)
 	pin := pinned(approval, decision, made(rule))
-	_, err = s.log.Commit(ctx, decided(approval, decision, rule, pin, answer.Channel))
+	_, err = s.log.Commit(ctx, stop.with(decided(approval, decision, rule, pin, answer.Channel)))
 	failpoint.Hit(failpoint.AfterDecisionRequest)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
 	}
-	if err == nil && rule != nil && rule.Scope == domain.RememberGlobal {
+	if err == nil && rule != nil && rule.Scope != domain.RememberExecution {
 		s.notifySessions(ctx, *rule)
 	}
 	if err == nil && pin != nil && approval.MCP != nil && approval.MCP.Standing != domain.MCPToolKnown {
 		s.notifyPinned(ctx, *pin)
 	}
 	return s.afterwards(ctx, approval, answer)
+}
+
+// stopping is a tree that is cancelled with a denial; the zero value is none.
+type stopping struct {
+	root    domain.Execution
+	request *store.CancelRequest
+	record  domain.AuditRecord
+}
+
+// stopped is the tree that an answer stops. A person who presses that means the tree that the card shows, so the root must be that of the approval.
+func (s *Service) stopped(ctx context.Context, approval domain.Approval, answer Answer) (stop stopping, err error) {
+	if answer.StopTree == "" {
+		return stop, nil
+	}
+	if answer.Verb != domain.DenyCall {
+		return stop, domain.Invalid("/stopTree", "Only a denial stops the tree.")
+	}
+	execution, err := s.store.Execution(ctx, approval.Tenant, approval.Execution)
+	if err != nil {
+		return stop, err
+	}
+	if execution.Root() != answer.StopTree {
+		return stop, domain.Invalid("/stopTree", "The root of this approval's execution is %s.", execution.Root())
+	}
+	if stop.root, err = s.store.Execution(ctx, approval.Tenant, answer.StopTree); err != nil {
+		return stop, err
+	}
+	stop.request = &store.CancelRequest{Reason: cmp.Or(answer.Reason, "a call was denied, and the tree stopped with it"), By: answer.By}
+	stop.record = audit.Execution("execution.cancelled", stop.root, answer.By, answer.Channel)
+	return stop, nil
+}
+
+// with adds the end of the tree to the change of the denial, in one transaction: the root ends all below it, and the execution that was denied does not go
+// on until then.
+func (s stopping) with(change store.Change) store.Change {
+	if s.request == nil {
+		return change
+	}
+	change.Cancel = s.request
+	if s.root.ID == change.Execution {
+		change.Audit = append(change.Audit, s.record)
+		return change
+	}
+	change.Linked = append(change.Linked, store.Change{
+		Execution: s.root.ID, Cancel: s.request, Audit: []domain.AuditRecord{s.record}, IfLive: true,
+	})
+	return change
 }
 
 // made is the time of a decision: that of its rule, so that the rule covers the tool that the decision pins.
@@ -419,7 +470,9 @@ func decided(approval domain.Approval, decision domain.Decision, rule *domain.Pe
 	}
 	if rule != nil {
 		change.Remember = []domain.PermissionRule{*rule}
-		change.Audit = append(change.Audit, audit.Rule("rule.created", *rule, decision.By, channel))
+		record := audit.Rule("rule.created", *rule, decision.By, channel)
+		record.Root = approval.Root // the change has the execution
+		change.Audit = append(change.Audit, record)
 	}
 	return change
 }

@@ -31,7 +31,7 @@ func Decided(approval domain.Approval, status domain.ApprovalStatus, decision do
 	}
 	addTool(about, approval.Call.MCP)
 	return domain.AuditRecord{
-		Action: "approval.decided", Execution: approval.Execution, RunbookID: approval.RunbookID, BlockID: approval.BlockID, Subject: string(approval.ID),
+		Action: "approval.decided", Execution: approval.Execution, Root: approval.Root, RunbookID: approval.RunbookID, BlockID: approval.BlockID, Subject: string(approval.ID),
 		Tool: approval.Call.Tool, Class: approval.Call.Class, ArgumentsHash: approval.ArgumentsHash, Details: domain.Encode(about),
 		DecidedBy: "decision", RuleID: decision.RuleID, Reason: decision.Reason, Actor: &decision.By, Channel: channel,
 		Outcome: string(status), Summary: short(approval.Call.Summary), Environment: approval.Environment.Stamp(),
@@ -112,9 +112,9 @@ func Execution(action string, execution domain.Execution, by domain.Actor, chann
 }
 
 // Memory is the record of notes that were replaced.
-func Memory(execution domain.ExecutionID, scope domain.MemoryScope, revision int64, bytes int, by domain.Actor, channel string) domain.AuditRecord {
+func Memory(scope domain.MemoryScope, revision int64, bytes int, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{
-		Action: "memory.saved", Execution: execution, RunbookID: scope.Runbook(), Subject: string(scope), Actor: &by, Channel: channel,
+		Action: "memory.saved", RunbookID: scope.Runbook(), Subject: string(scope), Actor: &by, Channel: channel,
 		Details: domain.Encode(map[string]any{"replaced": revision, "bytes": bytes}),
 	}
 }

@@ -69,7 +69,7 @@ func (m *Manager) acquireReleased(ctx context.Context) error {
 func (m *Manager) crowded() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	crowded := len(m.live) >= woken*m.limits.Live
+	crowded := m.placesTaken() >= woken*m.limits.Live
 	m.more = m.more || crowded
 	return crowded
 }
@@ -84,7 +84,7 @@ func (m *Manager) places() (free int, but []domain.ExecutionID) {
 			but = append(but, id)
 		}
 	}
-	free = max(0, min(acquireBatch, maxRecovering-m.recovering, woken*m.limits.Live-len(m.live)))
+	free = max(0, min(acquireBatch, maxRecovering-m.recovering, woken*m.limits.Live-m.placesTaken()))
 	m.more = free == 0
 	return free, but
 }

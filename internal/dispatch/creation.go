@@ -28,6 +28,9 @@ func (m *Manager) Start(
 	if err := m.findAgentSession(ctx, tenant, &request); err != nil {
 		return m.firstAnswerOr(ctx, tenant, key, err)
 	}
+	if err := m.checkBudget(ctx, tenant); err != nil {
+		return m.firstAnswerOr(ctx, tenant, key, err)
+	}
 	if request, err = m.maskRequest(request); err != nil {
 		return domain.Execution{}, false, err
 	}
@@ -62,6 +65,16 @@ func (m *Manager) Start(
 	execution.LastSeq = 1
 	go m.drive(s)
 	return execution, false, nil
+}
+
+// checkBudget refuses an execution whose first request to a model would have to be refused.
+func (m *Manager) checkBudget(ctx context.Context, tenant domain.TenantID) error {
+	if m.budgets == nil {
+		return nil
+	}
+	ctx, cancel := domain.WithCreationTime(ctx, m.createWithin)
+	defer cancel()
+	return m.budgets.Check(ctx, tenant)
 }
 
 // findAgentSession finds the agent session that a new execution continues.
@@ -115,11 +128,7 @@ func (m *Manager) awaitExit(ctx context.Context, execution domain.Execution) {
 // creation is the first change of an execution.
 func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *store.Idempotency) store.Change {
 	request := execution.Request
-	payload := domain.ExecutionCreated{Status: domain.StatusQueued, Source: request.Source, Model: request.Model}
-	if request.Environment.Name != "" {
-		payload.Environment = &request.Environment
-	}
-	created := domain.NewEvent(execution.ID, payload)
+	created := domain.NewEvent(execution.ID, domain.CreatedBy(request))
 	created.Time = execution.Created
 	return store.Change{
 		Execution: execution.ID,
@@ -168,7 +177,7 @@ func (m *Manager) enqueue(
 	if err != nil {
 		return execution, err
 	}
-	m.enqueued()
+	m.Enqueued()
 	execution.LastSeq = 1
 	return execution, nil
 }

@@ -15,7 +15,7 @@ import (
 // happens to this server. The second removes the rows, a portion in each transaction, so that no other writer waits for more than
 // one portion. It begins when the execution has ended, and any replica continues it.
 
-// Delete deletes an execution; a live one is cancelled. When it returns, nothing shows the execution any more, and its rows are
+// Delete deletes a root with all executions below it; live ones are cancelled. A child is refused as CodeConflict. When it returns, nothing shows the execution any more, and its rows are
 // removed soon: see [Manager.AwaitRemoval]. Until the last row is gone, a second deletion is no error.
 func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, by domain.Actor) error {
 	execution, err := m.store.Execution(ctx, tenant, id)
@@ -28,10 +28,13 @@ func (m *Manager) Delete(ctx context.Context, tenant domain.TenantID, id domain.
 	if err := m.store.Delete(ctx, tenant, id, audit.Execution("execution.deleted", execution, by, audit.ByAPI)); err != nil {
 		return err
 	}
-	m.log.Forget(id)
-	m.acquireSoon(id) // an execution must end before its rows are removed, so it needs a driver
+	below, err := m.store.Below(ctx, id)
+	for _, id := range append(below, id) {
+		m.log.Forget(id)
+		m.acquireSoon(id) // an execution must end before its rows are removed, so it needs a driver
+	}
 	notify(m.deleted)
-	return nil
+	return err
 }
 
 // AwaitRemoval waits until no row of a deleted execution is left, for at most wait, or until this server drains. It tells whether

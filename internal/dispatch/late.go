@@ -53,7 +53,7 @@ func (m *Manager) queuedLate(ctx context.Context, execution domain.Execution, ke
 	if isLate(ctx) && key == nil {
 		m.retract(execution)
 	}
-	m.enqueued()
+	m.Enqueued()
 }
 
 func (m *Manager) notCreatedLate(ctx context.Context, execution domain.Execution, key *store.Idempotency, err error) {

@@ -12,7 +12,7 @@ import (
 // room, and beyond a second bound refused. So overload costs disk, and never becomes memory.
 
 // Limits bounds the load of a server. 0 is the default. Sessions that begin while the queue is read may exceed the bounds of
-// sessions for a moment, and so may those that wake.
+// sessions for a moment, and so may those that wake. A session that waits only for its children does not count.
 type Limits struct {
 	Live            int // sessions of this server; 0 = 1000
 	LivePerTenant   int // of them, of one tenant; 0 = all

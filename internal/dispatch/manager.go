@@ -21,6 +21,7 @@ type Store interface {
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
+	Below(ctx context.Context, root domain.ExecutionID) ([]domain.ExecutionID, error)
 	Deleted(ctx context.Context, limit int) ([]store.Deleted, error)
 	Remove(ctx context.Context, id domain.ExecutionID) (store.Removal, error)
 	Heartbeat(ctx context.Context, replica store.ReplicaID, ttl time.Duration) error
@@ -45,6 +46,9 @@ type Config struct {
 	LookEvery time.Duration // how late at most an execution continues that wakes by itself, or that another replica releases; 0 = 1 s
 	Limits    Limits
 
+	// Budgets refuse creations of tenants whose day is spent; nil: nobody does.
+	Budgets Budgets
+
 	// CreateWithin is how long the database may take for a creation before the client gets an error. 0 = 1.9 s.
 	CreateWithin time.Duration
 
@@ -52,6 +56,12 @@ type Config struct {
 	// the present time. Everything that the replica runs must be dead by then, also if the replica itself stands still. nil:
 	// nobody needs to know.
 	Trust func(until time.Time)
+}
+
+// Budgets are those that executions share.
+type Budgets interface {
+	// Check returns why nothing can be started for a tenant now.
+	Check(ctx context.Context, tenant domain.TenantID) error
 }
 
 // Manager starts, cancels and recovers executions. Its methods may be called at once.
@@ -62,6 +72,8 @@ type Manager struct {
 	masker *secrets.Masker // of the texts of requests
 	limits Limits
 	leases leaseholder
+
+	budgets Budgets // nil: none
 
 	replica      store.ReplicaID
 	ttl          time.Duration
@@ -79,7 +91,8 @@ type Manager struct {
 
 	mu         sync.Mutex
 	live       map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
-	tenants    map[domain.TenantID]int        // how many of them each has
+	tenants    map[domain.TenantID]int        // how many places each has taken: its sessions, but for those that yield theirs
+	yielded    int                            // how many of them all yield their places
 	recovering int                            // how many of them still read the log of an earlier driver
 	more       bool                           // there was more to acquire than there was room for
 	backlog    int                            // how often an execution may have been queued since the queue was last found empty
@@ -98,6 +111,7 @@ type driven struct {
 	contested  bool          // it was acquired again before its session had ended
 	recovering bool          // its session reads the log of the earlier driver
 	notified   bool          // somebody else has written to it
+	yields     bool          // it waits for its children, and leaves them its place
 }
 
 var errNoRoom = errors.New("dispatch: no room for another session")
@@ -125,14 +139,27 @@ func (m *Manager) admit(execution domain.Execution, epoch int64) (*sessions.Sess
 	}
 	s := m.engine.NewSession(execution, epoch, lease)
 	m.live[execution.ID] = &driven{session: s, exited: make(chan struct{})}
-	m.tenants[execution.Tenant]++
+	m.takePlace(execution.Tenant)
 	m.running.Add(1)
 	return s, nil
 }
 
 // room tells whether there is room for one more session of a tenant, and nobody waits for it. m.mu is held.
 func (m *Manager) room(tenant domain.TenantID) bool {
-	return m.backlog == 0 && len(m.live) < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
+	return m.backlog == 0 && m.placesTaken() < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
+}
+
+// placesTaken is how many places the sessions of this server take. m.mu is held.
+func (m *Manager) placesTaken() int { return len(m.live) - m.yielded }
+
+// takePlace counts a place of a tenant, and freePlace counts it no more. m.mu is held.
+func (m *Manager) takePlace(tenant domain.TenantID) { m.tenants[tenant]++ }
+
+func (m *Manager) freePlace(tenant domain.TenantID) {
+	m.roomFreed(tenant)
+	if m.tenants[tenant]--; m.tenants[tenant] == 0 {
+		delete(m.tenants, tenant)
+	}
 }
 
 // driving finds the session that continues the same agent session as an execution. The database allows one such execution, but the
@@ -170,11 +197,12 @@ func (m *Manager) Exited(s *sessions.Session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d := m.live[execution.ID]
-	m.roomFreed(execution.Tenant)
-	delete(m.live, execution.ID)
-	if m.tenants[execution.Tenant]--; m.tenants[execution.Tenant] == 0 {
-		delete(m.tenants, execution.Tenant)
+	if d.yields {
+		m.yielded--
+	} else {
+		m.freePlace(execution.Tenant)
 	}
+	delete(m.live, execution.ID)
 	m.recovered(d)
 	if d.notified && s.Released() {
 		m.urgent[execution.ID] = true
@@ -185,10 +213,33 @@ func (m *Manager) Exited(s *sessions.Session) {
 	close(d.exited)
 }
 
-// roomFreed has the queue read if it may have waited for the session that ends: this replica may not know of executions that were
+// Yield implements [sessions.Dispatcher]: a session that waits only for children leaves its place to them, and takes it again when it goes on, also if no
+// place is free then. Otherwise a tree with as many parents as there are places would wait for itself for ever.
+func (m *Manager) Yield(id domain.ExecutionID, yields bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	d, live := m.live[id]
+	if !live || d.yields == yields {
+		return
+	}
+	d.yields = yields
+	tenant := d.session.Execution().Tenant
+	if !yields {
+		m.yielded--
+		m.takePlace(tenant)
+		return
+	}
+	m.freePlace(tenant)
+	m.yielded++
+	if m.backlog > 0 || m.more {
+		notify(m.notification)
+	}
+}
+
+// roomFreed has the queue read if it may have waited for the place that becomes free: this replica may not know of executions that were
 // queued on another one, and no new execution must go before them. m.mu is held.
 func (m *Manager) roomFreed(tenant domain.TenantID) {
-	full := len(m.live) >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
+	full := m.placesTaken() >= m.limits.Live || m.tenants[tenant] >= m.limits.LivePerTenant
 	if full && m.limits.Queued > 0 {
 		m.backlog++
 	}
@@ -264,8 +315,9 @@ func (m *Manager) lookAgain() {
 	notify(m.notification)
 }
 
-// enqueued has the queue read: a session may have ended meanwhile.
-func (m *Manager) enqueued() {
+// Enqueued implements [sessions.Dispatcher]: it has the queue read, where a session has just put children, or a request an execution. Another session may
+// have ended meanwhile.
+func (m *Manager) Enqueued() {
 	m.mu.Lock()
 	m.backlog++
 	m.mu.Unlock()

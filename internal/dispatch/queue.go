@@ -32,11 +32,11 @@ func (m *Manager) admitQueued(ctx context.Context) error {
 	return nil
 }
 
-// vacancies is the number of sessions for which there is room, and how many each tenant has.
+// vacancies is the number of sessions for which there is room, and how many places each tenant has taken.
 func (m *Manager) vacancies() (free int, live map[domain.TenantID]int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	free = min(acquireBatch, m.limits.Live-len(m.live))
+	free = min(acquireBatch, m.limits.Live-m.placesTaken())
 	if free <= 0 {
 		return 0, nil
 	}

@@ -31,12 +31,13 @@ var byRetention = domain.Actor{Name: "retention"}
 type Expiring interface {
 	Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
+	Below(ctx context.Context, root domain.ExecutionID) ([]domain.ExecutionID, error)
 	ForgetDeliveries(ctx context.Context, age time.Duration, limit int) (int, error)
 	RemoveUploads(ctx context.Context, age time.Duration, limit int) (int, error)
 	RemoveOrphans(ctx context.Context, limit int) (int, error)
 }
 
-// Sweeper deletes executions that have ended and whose time is over, as DELETE would: the [Manager] of some replica removes their
+// Sweeper deletes roots that have ended and whose time is over, as DELETE would: the [Manager] of some replica removes their
 // rows. Each replica has a sweeper; if two find the same execution, the second finds it deleted.
 type Sweeper struct {
 	store   Expiring
@@ -124,6 +125,9 @@ func (s *Sweeper) remove(ctx context.Context, execution domain.Execution) error 
 		return err
 	}
 	s.removed.Add(1)
-	s.log.Forget(execution.ID)
-	return nil
+	below, err := s.store.Below(ctx, execution.ID)
+	for _, id := range append(below, execution.ID) {
+		s.log.Forget(id)
+	}
+	return err
 }

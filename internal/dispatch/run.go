@@ -18,7 +18,7 @@ import (
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
-		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(),
+		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(), budgets: config.Budgets,
 		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
 		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
 		urgent: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},

@@ -2,6 +2,8 @@ package domain
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
@@ -180,9 +182,18 @@ type Host interface {
 	// time, at most [MaxInquiries] in all, and their size is bounded: beyond that Inquire fails, and the caller completes the call.
 	Inquire(ctx context.Context, inquiry Inquiry) (Answer, error)
 
+	// Reserve takes what a request to a model will use at most out of the budget that the execution shares with others, before the request is sent. As
+	// long as something is left the request may be sent; it waits for others that have reserved what is left. [ErrBudgetSpent] and [ErrTreeBudgetSpent]: nothing
+	// is left, and the turn ends. [ErrCostUnknown]: the budget bounds the cost, and the estimate has none.
+	Reserve(ctx context.Context, request Estimate) (Reservation, error)
+
 	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the
 	// log, and output is the text for the model. It takes as long as the client does.
 	CallClient(ctx context.Context, call ToolCall) (output string, err error)
+
+	// Delegate runs a call of one of the delegation tools. It is judged like any other; Authorize says how. When it returns, the outcome is in the
+	// log, and output is the text for the model. It takes as long as the children do.
+	Delegate(ctx context.Context, call ToolCall) (output string, err error)
 
 	// SubmitBlocks submits the blocks of an already emitted call: a list of {type, props} that fits its types. When it returns, the blocks are in the
 	// log as a new generation, and the call stays open until a person decides: the agent ends its turn. A second submission of the same call does
@@ -207,8 +218,13 @@ type Host interface {
 	// ReadDir lists a folder of the workspace, sorted by name, with the same boundary. Links are listed as links.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
 
+	// ViewFile opens a file as OpenFile does, for show, which shows it to the agent. In a tree of executions, the host keeps which content the agent was
+	// shown, for WriteFiles. If show fails, the agent was shown nothing.
+	ViewFile(ctx context.Context, path string, show func(file fs.File) error) error
+
 	// WriteFiles changes files of the workspace, with the same boundary: all of them or none, each whole, and the folders
-	// on their way where they are missing.
+	// on their way where they are missing. In a tree of executions it is [CodeConflict] if a file has another content than the execution has viewed or
+	// written last; and so is a change with [AnyFile] where there is a file that the execution has never viewed.
 	WriteFiles(ctx context.Context, changes ...FileChange) error
 
 	// ToolOutput returns what a call of this execution has printed, as far as it is in the log, or its result if it has printed nothing.
@@ -268,17 +284,40 @@ type FileChange struct {
 	Delete  bool
 	// Expect is the required present state of the file; otherwise nothing is changed: [CodeConflict].
 	Expect Expectation
-	Before []byte // with [SameFile]
+	Before []byte      // with [SameFile]
+	Viewed ContentHash // with [ViewedFile]
 }
 
 // Expectation is the state of a file before a [FileChange].
 type Expectation int
 
 const (
-	AnyFile  Expectation = iota // also none
-	NoFile                      // the change creates it
-	SameFile                    // the content is Before
+	AnyFile    Expectation = iota // also none
+	NoFile                        // the change creates it
+	SameFile                      // the content is Before
+	ViewedFile                    // there is none, or its content has the hash Viewed
 )
+
+// MaxViewedBytes bounds the files whose content is hashed when an agent views or replaces them.
+const MaxViewedBytes = 64 << 20
+
+// ContentHash is the SHA-256 of the whole content of a file, in hexadecimal; empty: of no file.
+type ContentHash string
+
+// HashContent hashes what can be read; the hash is empty if that is more than [MaxViewedBytes].
+func HashContent(content io.Reader) (ContentHash, error) {
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.LimitReader(content, MaxViewedBytes+1))
+	if err != nil || n > MaxViewedBytes {
+		return "", err
+	}
+	return ContentHash(hex.EncodeToString(sum.Sum(nil))), nil
+}
+
+// ChangedSinceViewed is the error of a change to a file that has another content than its execution has viewed.
+func ChangedSinceViewed(path string) error {
+	return Errorf(CodeConflict, "%s has changed since you read it; another agent or a command may have changed it. Read it again.", path)
+}
 
 // Grant answers Authorize.
 type Grant struct {

@@ -51,6 +51,8 @@ type Approval struct {
 	ID        ApprovalID
 	Tenant    TenantID
 	Execution ExecutionID
+	Root      ExecutionID // of the tree that a child asks in; empty where a root asks
+	Path      []PathStep  // from there to the child, see [Execution.Path]; nil where a root asks
 	RunbookPlace
 	Kind             ApprovalKind
 	Call             ToolCall
@@ -102,8 +104,14 @@ type RememberScope string
 const (
 	RememberOnce      RememberScope = "once"
 	RememberExecution RememberScope = "execution" // for the rest of this execution
+	RememberTree      RememberScope = "tree"      // for the rest of its root, and all executions below that
 	RememberGlobal    RememberScope = "global"    // for all executions of the tenant
 )
+
+// OfRule reports whether s is the scope of a permission rule: [RememberOnce] leaves none behind.
+func (s RememberScope) OfRule() bool {
+	return s == RememberExecution || s == RememberTree || s == RememberGlobal
+}
 
 // RememberOption is one permission rule that a decision may create. It is built with the question and stored with it: the stored rule is the
 // one that the person saw.

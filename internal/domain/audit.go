@@ -13,6 +13,7 @@ import (
 type AuditRecord struct {
 	Action        string          `json:"action"` // noun.verb: toolCall.bash, approval.decided, rule.revoked …
 	Execution     ExecutionID     `json:"executionId,omitempty"`
+	Root          ExecutionID     `json:"rootId,omitempty"` // of the tree of an execution that another one has delegated
 	RunbookID     string          `json:"runbookId,omitempty"`
 	BlockID       string          `json:"blockId,omitempty"` // of the runbook, that has started the execution
 	BlockName     string          `json:"blockName,omitempty"`
@@ -35,24 +36,35 @@ type AuditRecord struct {
 	Charged
 }
 
-// Of returns the record with the runbook, the block and the payer of an execution.
+// Of returns the record with the tree, the runbook, the block and the payer of an execution.
 func (r AuditRecord) Of(execution Execution) AuditRecord {
-	r.Execution, r.RunbookID, r.Charged = execution.ID, execution.Request.RunbookID, execution.Request.Charged()
+	r = r.InTree(execution)
+	r.RunbookID, r.Charged = execution.Request.RunbookID, execution.Request.Charged()
 	if block := execution.Request.Block; block != nil {
 		r.BlockID, r.BlockName = block.ID, block.Name
 	}
 	return r
 }
 
+// InTree returns the record with an execution and the root of its tree.
+func (r AuditRecord) InTree(execution Execution) AuditRecord {
+	r.Execution = execution.ID
+	if root := execution.Root(); root != execution.ID {
+		r.Root = root
+	}
+	return r
+}
+
 // AuditEntry is one link of a tenant's chain. Entries are appended and never changed.
 //
-// Action and Execution are what entries are looked up by, beside the record and in no hash: see [AuditEntry.Agrees].
+// Action, Execution and Root are what entries are looked up by, beside the record and in no hash: see [AuditEntry.Agrees].
 type AuditEntry struct {
 	Tenant    TenantID
 	Seq       int64 // 1, 2, 3 … within the tenant
 	Time      time.Time
 	Action    string
 	Execution ExecutionID
+	Root      ExecutionID     // empty of what no other execution has delegated
 	Record    json.RawMessage // the encoded [AuditRecord], byte for byte
 	Previous  string          // hash of the entry before; empty for the first
 	Hash      string
@@ -66,11 +78,11 @@ func (e AuditEntry) Decoded() (record AuditRecord, err error) {
 	return record, nil
 }
 
-// Agrees reports whether the columns by which e is found agree with its record. If not, somebody has hidden the entry from searches by execution or
+// Agrees reports whether the columns by which e is found agree with its record. If not, somebody has hidden the entry from searches by execution, tree or
 // action, without touching the record and so the hash.
 func (e AuditEntry) Agrees() bool {
 	record, err := e.Decoded()
-	return err == nil && record.Action == e.Action && record.Execution == e.Execution
+	return err == nil && record.Action == e.Action && record.Execution == e.Execution && record.Root == e.Root
 }
 
 // Link returns the hash that e must have: SHA-256, in hex, over the lines tenant, seq, time in microseconds, hash of

@@ -37,3 +37,54 @@ func (m ContextMessage) Message() Message {
 	}
 	return message
 }
+
+// ContextMessages are messages as another agent is given them, without the states of their provider. With calls, each answer has its calls that have a
+// result, and the results follow it: the vendors of models refuse any other order. number is the number of calls so far; see [ContextCallID].
+func ContextMessages(all []Message, calls bool, number *int) (messages []ContextMessage) {
+	results := map[string]string{}
+	for _, message := range all {
+		if message.Role == RoleTool && calls {
+			results[message.ToolCallID] = message.Said()
+		}
+	}
+	for _, message := range all {
+		if message.Role == RoleTool {
+			continue
+		}
+		said, answers := ContextMessage{Role: message.Role, Content: message.Said()}, []ContextMessage(nil)
+		for _, call := range message.ToolCalls {
+			if result, done := results[call.ID]; done {
+				*number++
+				id := ContextCallID(*number)
+				said.ToolCalls = append(said.ToolCalls, ContextCall{ID: id, Tool: call.Tool, Arguments: orObject(call.Arguments)})
+				answers = append(answers, ContextMessage{Role: RoleTool, Content: result, ToolCallID: id})
+			}
+		}
+		if strings.TrimSpace(said.Content) != "" || said.ToolCalls != nil {
+			messages = append(append(messages, said), answers...)
+		}
+	}
+	return messages
+}
+
+// orObject is an empty object where an external agent has named no arguments.
+func orObject(arguments json.RawMessage) json.RawMessage {
+	if len(arguments) == 0 {
+		return json.RawMessage("{}")
+	}
+	return arguments
+}
+
+// Brought are the messages with which an execution begins, before its own log.
+func (r Request) Brought() (messages []Message) {
+	for _, m := range r.Context {
+		messages = append(messages, m.Message())
+	}
+	for _, m := range r.Messages {
+		messages = append(messages, Message{Role: m.Role, Text: m.Content})
+	}
+	if strings.TrimSpace(r.Prompt) != "" || r.Parts != nil {
+		messages = append(messages, Message{Role: RoleUser, Text: r.Prompt, Parts: r.Parts})
+	}
+	return messages
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"net/netip"
 	"slices"
 )
 
@@ -64,10 +63,12 @@ const (
 
 // Network is a list of private hosts and addresses that an environment reaches.
 type Network struct {
-	Name  string         `json:"name"`
-	Hosts []string       `json:"hosts"` // names, addresses, *.name; sorted
-	CIDRs []netip.Prefix `json:"cidrs"` // the private addresses to which these names may lead; sorted
-	Ports []uint16       `json:"ports"` // sorted
+	Name  string   `json:"name"`
+	Hosts []string `json:"hosts"` // names, addresses, *.name; sorted
+	// CIDRs are the private addresses to which these names may lead, such as 10.20.0.0/16; sorted. They are texts since a stage of a command, which
+	// package early starts, would wait for the package that has a type for them.
+	CIDRs []string `json:"cidrs"`
+	Ports []uint16 `json:"ports"` // sorted
 }
 
 // EnvironmentChoice is what a request says about its environment. It can only narrow what the operator has defined.

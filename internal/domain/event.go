@@ -62,6 +62,11 @@ const (
 	BudgetWarnedType       EventType = "budget.warned"
 	BlocksGeneratedType    EventType = "blocks.generated"
 	BlocksAcceptedType     EventType = "blocks.accepted"
+	DelegateStartedType    EventType = "delegate.started"
+	DelegateUpdatedType    EventType = "delegate.updated"
+	DelegateAskedType      EventType = "delegate.approvalRequested"
+	DelegateAnsweredType   EventType = "delegate.approvalResolved"
+	DelegateReturnedType   EventType = "delegate.returned"
 	ExecutionCompletedType EventType = "execution.completed"
 	ExecutionFailedType    EventType = "execution.failed"
 	ExecutionCancelledType EventType = "execution.cancelled"
@@ -95,6 +100,15 @@ const (
 // NewEvent encodes payload as an event that has not got its seq and time yet: the log gives them.
 func NewEvent(execution ExecutionID, payload Payload) Event {
 	return Event{Execution: execution, Type: payload.EventType(), Data: Encode(payload)}
+}
+
+// CreatedBy is event 1 of an execution with such a request.
+func CreatedBy(request Request) ExecutionCreated {
+	created := ExecutionCreated{Status: StatusQueued, Source: request.Source, Model: request.Model}
+	if request.Environment.Name != "" {
+		created.Environment = &request.Environment
+	}
+	return created
 }
 
 // InTurn returns a payload with its field Turn set, where it has one. An agent does not know which turn of the execution it is in.
@@ -153,6 +167,8 @@ type (
 		Edits    int          `json:"edits,omitempty"`  // the generation that the prompt wants changed
 		Repair   int          `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
 
+		Delegates []ExecutionID `json:"delegates,omitempty"` // the children whose results are the prompt
+
 		// Options of the agent that the prompt sets. They hold from here on, unless the turn ends with [CodeInvalid]: then
 		// the agent did not take them.
 		Options map[string]string `json:"options,omitempty"`
@@ -197,6 +213,8 @@ type (
 		Turn   int             `json:"turn"` // 0 between turns, here and below
 		Kind   string          `json:"kind"`
 		Update json.RawMessage `json:"update"`
+
+		ParentToolCallID string `json:"parentToolCallId,omitempty"` // of a subagent of the agent: the call that stands for it
 	}
 
 	// AgentMCPServerUpdated is the state of an MCP server that the request names. Our own agent connects to it, and knows. The protocol of external
@@ -293,6 +311,9 @@ type (
 		Arguments  json.RawMessage `json:"arguments"`       // as the model wrote them; a string where they are no JSON, or too deep
 		Summary    string          `json:"summary"`
 		MCP        *MCPTool        `json:"mcp,omitempty"` // the tool of an MCP server; nil for all others
+
+		// ParentToolCallID is the call of an external agent that this one is a part of: a subagent of that agent makes it.
+		ParentToolCallID string `json:"parentToolCallId,omitempty"`
 	}
 
 	// ToolCallQueued reports that a command may run and waits for a slot, because as many run as the server runs at once.
@@ -314,6 +335,8 @@ type (
 		Sandbox    string          `json:"sandbox,omitempty"`   // what confines it, for a command
 		Awaits     Awaited         `json:"awaits,omitempty"`    // who runs it, where that is not the server or its agent
 		ExpiresAt  *time.Time      `json:"expiresAt,omitempty"` // until when that one may answer
+		Children   []ExecutionID   `json:"children,omitempty"`  // that it has created or waits for
+		Mode       AwaitMode       `json:"mode,omitempty"`      // how many of them it waits for
 	}
 
 	// ToolCallUpdated is a piece of what a running call prints, numbered like a message, or how far the call is.
@@ -357,6 +380,8 @@ type (
 	ApprovalRequested struct {
 		RunbookPlace
 		ApprovalID       ApprovalID           `json:"approvalId"`
+		Root             ExecutionID          `json:"root,omitempty"` // of the tree that a child asks in
+		Path             []PathStep           `json:"path,omitempty"` // from there to the child
 		ToolCallID       string               `json:"toolCallId"`
 		Kind             ApprovalKind         `json:"kind"`
 		Tool             string               `json:"tool"`
@@ -521,6 +546,51 @@ type (
 		By         Actor `json:"by"`
 	}
 
+	// DelegateStarted reports, in the log of a parent, that a call has created a child. The child is written in the same transaction.
+	DelegateStarted struct {
+		ExecutionID ExecutionID `json:"executionId"`
+		ToolCallID  string      `json:"toolCallId"`
+		Name        string      `json:"name"`
+		Source      Source      `json:"source"`
+		Depth       int         `json:"depth"`
+		Background  bool        `json:"background,omitempty"` // no call waits for it
+	}
+
+	// DelegateUpdated reports, in the log of a parent, that a child has begun its work, is interrupted, rests or has ended. The child's driver writes it.
+	DelegateUpdated struct {
+		ExecutionID ExecutionID    `json:"executionId"`
+		Status      Status         `json:"status"`
+		Cause       InterruptCause `json:"cause,omitempty"` // where Status is interrupted
+		Turn        int            `json:"turn,omitempty"`
+	}
+
+	// DelegateApprovalRequested reports, in the logs of the parent and of the root, that a child waits for a person. The approval belongs to the child:
+	// it is decided there, once.
+	DelegateApprovalRequested struct {
+		ExecutionID ExecutionID  `json:"executionId"`
+		ApprovalID  ApprovalID   `json:"approvalId"`
+		ToolCallID  string       `json:"toolCallId"`
+		Kind        ApprovalKind `json:"kind"`
+		Tool        string       `json:"tool"`
+		Path        []PathStep   `json:"path"`
+	}
+
+	// DelegateApprovalResolved reports there how that approval has ended.
+	DelegateApprovalResolved struct {
+		ExecutionID ExecutionID    `json:"executionId"`
+		ApprovalID  ApprovalID     `json:"approvalId"`
+		Status      ApprovalStatus `json:"status"`
+	}
+
+	// DelegateReturned reports that the parent has taken a result of a child: once for each rest of the child.
+	DelegateReturned struct {
+		ExecutionID ExecutionID `json:"executionId"`
+		Rest        int         `json:"rest"`                 // 1, 2, 3 …: how often the child had rested
+		ToolCallID  string      `json:"toolCallId,omitempty"` // the call whose outcome has the result; empty: the next turn has it
+		Status      Status      `json:"status"`
+		Error       *Failure    `json:"error,omitempty"`
+	}
+
 	// ExecutionEnded is the data of the four terminal events. Its output's text is at most [EndedTextBytes] long.
 	ExecutionEnded struct {
 		Status          Status       `json:"status"`
@@ -577,6 +647,12 @@ func (ModelStateDropped) EventType() EventType     { return ModelStateDroppedTyp
 func (BudgetWarned) EventType() EventType          { return BudgetWarnedType }
 func (BlocksGenerated) EventType() EventType       { return BlocksGeneratedType }
 func (BlocksAccepted) EventType() EventType        { return BlocksAcceptedType }
+func (DelegateStarted) EventType() EventType       { return DelegateStartedType }
+func (DelegateUpdated) EventType() EventType       { return DelegateUpdatedType }
+func (DelegateReturned) EventType() EventType      { return DelegateReturnedType }
+
+func (DelegateApprovalRequested) EventType() EventType { return DelegateAskedType }
+func (DelegateApprovalResolved) EventType() EventType  { return DelegateAnsweredType }
 
 // EventType is the terminal event of the status that the execution ended in.
 func (e ExecutionEnded) EventType() EventType {
@@ -607,7 +683,8 @@ var (
 	sessionEvents = decodersOf(
 		of[ExecutionCreated], of[StateChanged], of[PromptQueued], of[PromptDiscarded], of[TurnStarted], of[TurnContinued], of[TurnEnded],
 		of[AgentStarted], of[ToolCallQueued], of[ToolCallStarted], of[ApprovalRequested], of[ApprovalResolved], of[BudgetWarned],
-		of[BlocksGenerated], of[BlocksAccepted], ended(ExecutionCompletedType), ended(ExecutionFailedType), ended(ExecutionCancelledType),
+		of[BlocksGenerated], of[BlocksAccepted], of[DelegateStarted], of[DelegateUpdated], of[DelegateApprovalRequested],
+		of[DelegateApprovalResolved], of[DelegateReturned], ended(ExecutionCompletedType), ended(ExecutionFailedType), ended(ExecutionCancelledType),
 		ended(ExecutionTimedOutType),
 	)
 	agentEvents = decodersOf(

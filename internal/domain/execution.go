@@ -97,6 +97,8 @@ type Request struct {
 	Runbook                Runbook                `json:"runbook,omitzero"`
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
 	Metadata               map[string]string      `json:"metadata,omitempty"`
+	Parent                 *Parent                `json:"parent,omitempty"`        // nil: nobody has delegated it
+	Delegation             *Delegation            `json:"delegation,omitempty"`    // nil: it does not delegate
 	Requires               int                    `json:"requires,omitempty"`      // what a server must understand to drive it, see [RequiresEnvironments]
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
 	Warnings               []Detail               `json:"warnings,omitempty"`      // parts of the body that were left out
@@ -123,8 +125,11 @@ const RequiresFirstPrompt = 5
 // model without the calls.
 const RequiresContextCalls = 6
 
+// RequiresBudgetSeconds is required by an execution whose budget bounds its active time: an older server would let it go on for ever.
+const RequiresBudgetSeconds = 8
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresContextCalls
+const Understands = RequiresBudgetSeconds
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {
@@ -237,6 +242,7 @@ type Budget struct {
 	Tokens    int64   `json:"tokens,omitempty"` // in and out
 	Cost      float64 `json:"cost,omitempty"`   // in the currency of the registry's prices
 	ToolCalls int     `json:"toolCalls,omitempty"`
+	Seconds   int     `json:"seconds,omitempty"` // of active time, in all turns
 }
 
 // Usage counts tokens. Nil is unknown and never becomes 0: what a provider does not report is not invented.

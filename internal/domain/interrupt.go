@@ -9,20 +9,22 @@ const (
 	CauseProvider    InterruptCause = "provider"    // the model's provider did not serve the request, and may later
 	CauseRecovery    InterruptCause = "recovery"    // it was recovered again and again without progress
 	CauseProcessGone InterruptCause = "processGone" // the process of its external agent is gone
+	CauseDailyBudget InterruptCause = "dailyBudget" // the budget of its tenant's day is spent
 )
 
 // Known reports whether c is one of the causes.
 func (c InterruptCause) Known() bool {
-	return c == CauseProvider || c == CauseRecovery || c == CauseProcessGone
+	return c == CauseProvider || c == CauseRecovery || c == CauseProcessGone || c == CauseDailyBudget
 }
 
 // Expires reports whether the choice has a deadline. A request that waits to be repeated loses nothing, but what a lost process of an agent
 // did becomes harder to find out each hour.
 func (c InterruptCause) Expires() bool { return c == CauseProcessGone }
 
-// ResumeModes lists how the execution can be resumed.
-func (c InterruptCause) ResumeModes() []ResumeMode {
-	if c == CauseProcessGone {
+// ResumeModes lists how an execution of that source can be resumed. The daily budget stops an external agent in the middle of its work, as the loss of
+// its process does.
+func (c InterruptCause) ResumeModes(of SourceType) []ResumeMode {
+	if c == CauseProcessGone || c == CauseDailyBudget && of == SourceACP {
 		return []ResumeMode{ResumeLoad, ResumeFresh, ResumeFail}
 	}
 	return []ResumeMode{ResumeRetry, ResumeFail}

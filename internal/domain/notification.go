@@ -32,6 +32,8 @@ type NotificationData struct {
 	Seq       int64       `json:"seq,omitempty"`
 
 	Approval ApprovalID   `json:"approvalId,omitempty"`
+	Root     ExecutionID  `json:"root,omitempty"` // of the tree that a child asks in
+	Path     []NamedStep  `json:"path,omitempty"` // from there to the child
 	Kind     ApprovalKind `json:"kind,omitempty"`
 	Tool     string       `json:"tool,omitempty"`
 	Expires  *time.Time   `json:"expiresAt,omitempty"`
@@ -48,6 +50,12 @@ type NotificationData struct {
 
 	Webhook string `json:"webhookId,omitempty"` // of a test
 	Link    string `json:"link,omitempty"`      // added when it is sent, and never stored
+}
+
+// NamedStep is a [PathStep] without what was asked, which quotes a prompt.
+type NamedStep struct {
+	Execution ExecutionID `json:"executionId"`
+	Name      string      `json:"name"`
 }
 
 // NotificationType is the type of the notification for the event; empty where webhooks get none.

@@ -37,6 +37,8 @@ type Progress struct {
 	Calls     map[string]*OpenCall // requested and without an outcome, by id
 	Ended     map[string]bool      // calls that have their outcome
 
+	Delegates map[ExecutionID]int // the children, each with the rest whose result was taken; 0: none
+
 	clock   activeTime
 	retries retrying
 }
@@ -80,19 +82,21 @@ type OpenCall struct {
 	Under      ApprovalID // that let it start; empty where nobody was asked
 	AllowedBy  string     // of one that has started
 	RuleID     string
-	EditedBy   *Actor  // who has changed the arguments with which it started; nil: nobody
-	Sandbox    string  // what confines it, for a command that has started
-	Awaits     Awaited // who runs it, where that is not the server
-	Generation int     // of a call that has handed in blocks; 0: it has not
-	Printed    int     // UTF-8 bytes of output in the log
-	Questions  int     // how many people were asked in words
+	EditedBy   *Actor        // who has changed the arguments with which it started; nil: nobody
+	Sandbox    string        // what confines it, for a command that has started
+	Awaits     Awaited       // who runs it, where that is not the server
+	Children   []ExecutionID // that it has created or waits for
+	Mode       AwaitMode
+	Generation int // of a call that has handed in blocks; 0: it has not
+	Printed    int // UTF-8 bytes of output in the log
+	Questions  int // how many people were asked in words
 }
 
 // NewProgress is the progress of an execution whose log is empty.
 func NewProgress() *Progress {
 	return &Progress{
 		Warned: map[string]bool{}, Texts: map[TextKey]*OpenText{}, Closed: map[TextKey]bool{},
-		Calls: map[string]*OpenCall{}, Ended: map[string]bool{}, clock: activeTime{here: map[string]bool{}},
+		Calls: map[string]*OpenCall{}, Ended: map[string]bool{}, Delegates: map[ExecutionID]int{}, clock: activeTime{here: map[string]bool{}},
 	}
 }
 
@@ -140,6 +144,16 @@ func (p *Progress) apply(at time.Time, payload Payload) {
 	p.applyTurn(at, payload)
 	p.applyText(payload)
 	p.applyCall(at, payload)
+	p.applyDelegate(payload)
+}
+
+func (p *Progress) applyDelegate(payload Payload) {
+	switch e := payload.(type) {
+	case DelegateStarted:
+		p.Delegates[e.ExecutionID] = 0
+	case DelegateReturned:
+		p.Delegates[e.ExecutionID] = max(p.Delegates[e.ExecutionID], e.Rest)
+	}
 }
 
 func (p *Progress) applyTurn(at time.Time, payload Payload) {
@@ -276,7 +290,7 @@ func (c *OpenCall) start(at time.Time, e ToolCallStarted) {
 	}
 	c.Call.Arguments, c.Call.Version, c.Under = e.Arguments, e.Version, e.ApprovalID
 	c.AllowedBy, c.RuleID, c.Sandbox, c.Awaits = e.AllowedBy, e.RuleID, e.Sandbox, e.Awaits
-	c.EditedBy = e.EditedBy
+	c.EditedBy, c.Children, c.Mode = e.EditedBy, e.Children, e.Mode
 	if c.Call.MCP != nil && e.Definition != "" {
 		tool := *c.Call.MCP // a clone of the progress shares it
 		tool.Definition = e.Definition
@@ -305,7 +319,7 @@ func (p *Progress) Clone() *Progress {
 	c := *p
 	c.Warned, c.Closed, c.Ended = maps.Clone(p.Warned), maps.Clone(p.Closed), maps.Clone(p.Ended)
 	c.Texts, c.Calls = cloneEach(p.Texts), cloneEach(p.Calls)
-	c.Executed = slices.Clone(p.Executed)
+	c.Executed, c.Delegates = slices.Clone(p.Executed), maps.Clone(p.Delegates)
 	c.Said.text = bytes.Clone(p.Said.text)
 	c.clock.here = maps.Clone(p.clock.here)
 	c.retries.switched = slices.Clone(p.retries.switched)
@@ -324,6 +338,11 @@ func cloneEach[K comparable, V any](of map[K]*V) map[K]*V {
 // ActiveTime is the active time of the turn at a given time, as timeoutSeconds counts it: neither waiting for somebody else nor time without a
 // driver is active.
 func (p *Progress) ActiveTime(at time.Time) time.Duration { return p.clock.at(at) }
+
+// ActiveTimeOfTurns is the active time of all turns at a given time, as the budget counts it.
+func (p *Progress) ActiveTimeOfTurns(at time.Time) time.Duration {
+	return p.clock.turns + p.clock.at(at)
+}
 
 // Active reports whether active time passes now.
 func (p *Progress) Active() bool { return p.clock.runs() }

@@ -6,11 +6,12 @@ import "time"
 // that is parked often enough would never time out.
 type activeTime struct {
 	sum    time.Duration
+	turns  time.Duration // the sums of the turns before
 	before time.Duration // the sum before the newest instant
 	newest time.Time     // of the driver's newest event
 	status Status
 	retry  time.Time       // when a failed request to a model is repeated; until then no time passes
-	here   map[string]bool // calls that run, and not only at the client
+	here   map[string]bool // calls that run, and not only at the client or in a child
 }
 
 func (a *activeTime) take(at time.Time, payload Payload) {
@@ -20,6 +21,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 	a.pass(at)
 	switch p := payload.(type) {
 	case TurnStarted:
+		a.turns += a.sum
 		a.sum, a.before, a.retry = 0, 0, time.Time{}
 	case ModelRetrying:
 		a.retry = p.At
@@ -29,7 +31,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 		}
 		a.status = p.To
 	case ToolCallStarted:
-		a.here[p.ToolCallID] = p.Awaits != AwaitsClient
+		a.here[p.ToolCallID] = p.Awaits == ""
 	case ApprovalRequested:
 		if p.Kind == ApprovalUnknownOutcome || p.Repeats {
 			delete(a.here, p.ToolCallID)
@@ -43,7 +45,7 @@ func (a *activeTime) take(at time.Time, payload Payload) {
 // and its time comes from the clock of another replica.
 func fromAnyWriter(payload Payload) bool {
 	switch payload.(type) {
-	case PromptQueued, BlocksAccepted, ApprovalResolved:
+	case PromptQueued, BlocksAccepted, ApprovalResolved, DelegateUpdated, DelegateApprovalRequested, DelegateApprovalResolved:
 		return true
 	default:
 		return false
@@ -97,6 +99,6 @@ func losesDriver(p StateChanged) bool {
 	case p.To == StatusInitializing:
 		return p.Reason != ReasonAgentExited // its driver lives
 	default:
-		return p.To == StatusInterrupted && p.Cause != CauseProvider // its driver has seen the failure
+		return p.To == StatusInterrupted && p.Cause != CauseProvider && p.Cause != CauseDailyBudget // its driver has seen the failure
 	}
 }

@@ -91,6 +91,31 @@ func TestActiveTimeOfATurn(t *testing.T) {
 	}
 }
 
+// TestActiveTimeOfTurns: the time between two turns is nobody's, and a turn that lost its driver counts as it does for itself.
+func TestActiveTimeOfTurns(t *testing.T) {
+	const waiting, idle, initializing = domain.StatusWaiting, domain.StatusIdle, domain.StatusInitializing
+	said := domain.MessageDelta{MessageID: "m", Text: "a"}
+	p := domain.NewProgress()
+	for _, change := range [][]domain.Event{
+		at(100, domain.TurnStarted{Turn: 1}, changed(initializing, waiting)), at(130, domain.TurnEnded{Turn: 1}, changed(waiting, idle)),
+		at(500, domain.TurnStarted{Turn: 2}, changed(idle, waiting)), at(507, said), at(900, changed(waiting, initializing)),
+		at(901, changed(initializing, waiting)), at(905, domain.TurnEnded{Turn: 2}, changed(waiting, idle)),
+		at(990, domain.TurnStarted{Turn: 3}, changed(idle, waiting)), at(992, said),
+	} {
+		for _, event := range change {
+			if err := p.Apply(event); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if got := p.ActiveTimeOfTurns(time.Unix(995, 0)); got != (30+7+4+5)*time.Second {
+		t.Errorf("%s in all turns", got)
+	}
+	if got := p.ActiveTime(time.Unix(995, 0)); got != 5*time.Second {
+		t.Errorf("%s in this turn", got)
+	}
+}
+
 func TestWarningsOfABudgetAreKnown(t *testing.T) {
 	c, err := domain.Fold(log(domain.TurnStarted{Turn: 1}, domain.BudgetWarned{Limit: "tokens"}, domain.TurnStarted{Turn: 2}))
 	if err != nil || !c.Warned["tokens"] || c.Warned["cost"] {

@@ -10,8 +10,8 @@ import (
 type PermissionRule struct {
 	ID        string
 	Tenant    TenantID
-	Scope     RememberScope // execution or global
-	Execution ExecutionID   // of the scope execution; empty otherwise
+	Scope     RememberScope // execution, tree or global
+	Execution ExecutionID   // of the scope execution, or the root of a tree; empty of a global rule
 	Effect    Verdict
 	Matcher   Matcher
 	Approval  ApprovalID // the decision that it remembers; empty where it was written by itself

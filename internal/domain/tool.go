@@ -44,6 +44,42 @@ type Capabilities struct {
 	Host     Verdict `json:"host"` // deny or ask
 }
 
+// strictness orders the verdicts. Any other word is as strict as deny.
+var strictness = map[Verdict]int{Ask: 1, Allow: 2}
+
+// Exceeds reports whether a verdict gives more than another one.
+func (v Verdict) Exceeds(most Verdict) bool { return strictness[v] > strictness[most] }
+
+// Within returns the capabilities bounded by others, class by class.
+func (c Capabilities) Within(most Capabilities) Capabilities {
+	for _, class := range Classes {
+		if verdict := most.Of(class); c.Of(class).Exceeds(verdict) {
+			*c.field(class) = verdict
+		} else {
+			*c.field(class) = c.Of(class)
+		}
+	}
+	return c
+}
+
+// With returns the capabilities with another verdict for some classes.
+func (c Capabilities) With(verdicts map[Class]Verdict) Capabilities {
+	for _, class := range Classes {
+		if verdict, named := verdicts[class]; named {
+			*c.field(class) = verdict
+		}
+	}
+	return c
+}
+
+// field is the verdict of one of [Classes].
+func (c *Capabilities) field(class Class) *Verdict {
+	return map[Class]*Verdict{
+		ClassRead: &c.Read, ClassWrite: &c.Write, ClassExecute: &c.Execute, ClassNetwork: &c.Network, ClassMCP: &c.MCP,
+		ClassDelegate: &c.Delegate, ClassHost: &c.Host,
+	}[class]
+}
+
 // DefaultCapabilities is what an execution has where its request says nothing.
 var DefaultCapabilities = Capabilities{Read: Allow, Write: Ask, Execute: Ask, Network: Ask, MCP: Ask, Delegate: Ask, Host: Ask}
 

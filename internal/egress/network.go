@@ -32,7 +32,10 @@ func (all networks) open(host string, to netip.AddrPort) bool {
 		case isMetadata(address):
 			return false
 		}
-		return slices.ContainsFunc(n.CIDRs, func(cidr netip.Prefix) bool { return cidr.Contains(address) })
+		return slices.ContainsFunc(n.CIDRs, func(text string) bool {
+			cidr, err := netip.ParsePrefix(text)
+			return err == nil && cidr.Contains(address)
+		})
 	})
 }
 

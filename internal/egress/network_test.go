@@ -14,7 +14,7 @@ import (
 
 var corp = networks{{
 	Name: "corp", Hosts: []string{"10.99.0.1", "169.254.169.254", "*.svc.example", "api.corp.example"},
-	CIDRs: prefixes("10.20.0.0/16", "169.254.0.0/16", "fd00::/8", "127.0.0.0/8"), Ports: []uint16{443, 6443},
+	CIDRs: []string{"10.20.0.0/16", "169.254.0.0/16", "fd00::/8", "127.0.0.0/8"}, Ports: []uint16{443, 6443},
 }}
 
 // What a name leads to decides, not the name: a name of the list that leads elsewhere reaches nothing private.
@@ -61,7 +61,7 @@ func TestNetworksOpenNoAddressOfTheServer(t *testing.T) {
 	for _, text := range own {
 		address := netip.MustParseAddr(text)
 		careless[0].Hosts = append(careless[0].Hosts, text)
-		careless[0].CIDRs = append(careless[0].CIDRs, netip.PrefixFrom(address, address.BitLen()))
+		careless[0].CIDRs = append(careless[0].CIDRs, netip.PrefixFrom(address, address.BitLen()).String())
 	}
 	for _, text := range own {
 		for _, host := range []string{"own.example", text} {
@@ -89,7 +89,7 @@ func TestRebindingGainsNothing(t *testing.T) {
 	answers := resolver(t, [4]byte{127, 0, 0, 1})
 	_, port, _ := net.SplitHostPort(site.Addr().String())
 	number, _ := strconv.ParseUint(port, 10, 16)
-	listed := networks{{Name: "corp", Hosts: []string{"rebind.example"}, CIDRs: prefixes("127.0.0.0/8", "10.0.0.0/8"), Ports: []uint16{uint16(number)}}}
+	listed := networks{{Name: "corp", Hosts: []string{"rebind.example"}, CIDRs: []string{"127.0.0.0/8", "10.0.0.0/8"}, Ports: []uint16{uint16(number)}}}
 	for range 3 {
 		_, err := Dialer{Networks: listed, resolver: answers}.DialContext(t.Context(), "tcp", "rebind.example:"+port)
 		if domain.CodeOf(err) != domain.CodeDestinationBlocked {

@@ -273,7 +273,7 @@ type NetworkDefinition struct {
 const widest = 8
 
 func (n NetworkDefinition) network(name string) (domain.Network, error) {
-	network := domain.Network{Name: name, Hosts: sorted(n.Hosts), CIDRs: []netip.Prefix{}, Ports: []uint16{}}
+	network := domain.Network{Name: name, Hosts: sorted(n.Hosts), CIDRs: []string{}, Ports: []uint16{}}
 	at := func(field string, i int) string { return domain.Pointer("networks", name, field, strconv.Itoa(i)) }
 	if len(n.Hosts) == 0 {
 		return network, domain.Invalid(domain.Pointer("networks", name), "A network names the hosts that it is about.")
@@ -286,6 +286,7 @@ func (n NetworkDefinition) network(name string) (domain.Network, error) {
 			return network, domain.Invalid(at("hosts", i), "%q is not a host name, an address, or *.name.", host)
 		}
 	}
+	var cidrs []netip.Prefix
 	for i, text := range n.CIDRs {
 		cidr, err := netip.ParsePrefix(text)
 		switch {
@@ -300,11 +301,14 @@ func (n NetworkDefinition) network(name string) (domain.Network, error) {
 		case cidr.Addr().IsLoopback():
 			return network, domain.Invalid(at("cidrs", i), "%s is this machine itself. No environment reaches the server's own addresses.", text)
 		}
-		network.CIDRs = append(network.CIDRs, cidr)
+		cidrs = append(cidrs, cidr)
 	}
-	slices.SortFunc(network.CIDRs, func(a, b netip.Prefix) int {
+	slices.SortFunc(cidrs, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})
+	for _, cidr := range cidrs {
+		network.CIDRs = append(network.CIDRs, cidr.String())
+	}
 	for i, port := range n.Ports {
 		if port < 1 || port > 65535 {
 			return network, domain.Invalid(at("ports", i), "A port is a number from 1 to 65535.")

@@ -18,6 +18,7 @@ type FeedFollower struct {
 	log      *Log
 	tenant   domain.TenantID
 	notified chan struct{}
+	read     func(ctx context.Context, after store.FeedCursor) (store.FeedPage, error)
 	cursor   store.FeedCursor // of the last frame that was handed out
 	start    store.FeedCursor // the head when the follower began
 	live     bool
@@ -41,6 +42,9 @@ func (l *Log) followFeed(ctx context.Context, tenant domain.TenantID, after func
 ) (*FeedFollower, error) {
 	// The follower joins before it reads, so every later write is read or notified.
 	f := &FeedFollower{log: l, tenant: tenant, notified: l.feeds.join(tenant)}
+	f.read = func(ctx context.Context, after store.FeedCursor) (store.FeedPage, error) {
+		return l.store.Feed(ctx, tenant, after, pageSize, pageBytes)
+	}
 	var err error
 	if f.start, err = l.store.FeedHead(ctx, tenant); err == nil {
 		f.cursor = after(f.start)
@@ -60,9 +64,9 @@ func (f *FeedFollower) Next(ctx context.Context) ([]Frame, error) {
 		f.whole = false
 		return nil, nil
 	}
-	page, err := f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
+	page, err := f.read(ctx, f.cursor)
 	for err == nil && len(page.Events) == 0 && page.More { // its events have just been deleted
-		page, err = f.log.store.Feed(ctx, f.tenant, f.cursor, pageSize, pageBytes)
+		page, err = f.read(ctx, f.cursor)
 	}
 	if err != nil {
 		return nil, err

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxBatch bounds a transaction: more changes than this wait for the next one.
+	// maxBatch bounds a transaction: one with so many changes gets no more.
 	maxBatch = 512
 	// commitTimeout ends a commit that the database does not answer.
 	commitTimeout = 30 * time.Second
@@ -33,6 +33,8 @@ type Store interface {
 	ChangedHeads(ctx context.Context, known []store.KnownHead) ([]store.ChangedHead, error)
 	Feed(ctx context.Context, tenant domain.TenantID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
 	FeedHead(ctx context.Context, tenant domain.TenantID) (store.FeedCursor, error)
+	FeedOfTree(ctx context.Context, tenant domain.TenantID, root domain.ExecutionID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error)
+	EndOfTree(ctx context.Context, root domain.ExecutionID) (end store.FeedCursor, ended bool, err error)
 	Shared() bool
 	Notify(ctx context.Context, payloads []string) error
 	Listen(ctx context.Context, ready func(), received func(payload string)) error
@@ -224,8 +226,8 @@ func (l *Log) Waiting() time.Duration {
 	return longest
 }
 
-// take removes the next batch from the queue, at most one change of each execution: the second change of an execution
-// often depends on what became of the first.
+// take removes the next batch from the queue, at most one change of each execution, linked ones included: the second change of an
+// execution often depends on what became of the first.
 //
 // A batch has changes of one kind, quick or not: one creation among sixty deltas would make all of them as slow as itself. It is
 // the kind of the oldest, so that no change waits for ever. An execution whose change is left in the queue keeps all later ones there.
@@ -233,23 +235,41 @@ func (l *Log) take() []*request {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch, left []*request
-	seen := map[domain.ExecutionID]bool{}
+	seen, changes := map[domain.ExecutionID]bool{}, 0
 	for i, r := range l.queue {
-		if len(batch) == maxBatch {
+		if changes >= maxBatch {
 			left = append(left, l.queue[i:]...)
 			break
 		}
-		if id := r.change.Execution; seen[id] || r.quick != l.queue[0].quick {
+		waits := r.quick != l.queue[0].quick
+		for id := range r.executions {
+			waits = waits || seen[id]
+		}
+		for id := range r.executions {
 			seen[id] = true
+		}
+		if waits {
 			left = append(left, r)
 			continue
 		}
-		seen[r.change.Execution] = true
 		r.taken = true
 		batch = append(batch, r)
+		changes += 1 + len(r.change.Linked)
 	}
 	l.queue, l.taken = left, batch
 	return batch
+}
+
+// executions walks the executions that the change writes to.
+func (r *request) executions(yield func(domain.ExecutionID) bool) {
+	if !yield(r.change.Execution) {
+		return
+	}
+	for i := range r.change.Linked {
+		if !yield(r.change.Linked[i].Execution) {
+			return
+		}
+	}
 }
 
 func (l *Log) commit(ctx context.Context, batch []*request) {
@@ -275,9 +295,7 @@ func (l *Log) commit(ctx context.Context, batch []*request) {
 			r.finish(result{err: err})
 			continue
 		}
-		if outcomes[i].Err == nil && !outcomes[i].Repeated {
-			l.publish(changes[i], outcomes[i])
-		}
+		l.publishAll(changes[i], outcomes[i])
 		failpoint.Hit(failpoint.AfterPublish)
 		r.finish(result{outcome: outcomes[i]})
 		failpoint.Hit(failpoint.AfterAnswer)
@@ -317,14 +335,34 @@ func stamped(batch []*request, now time.Time) []store.Change {
 	now = now.UTC().Truncate(time.Microsecond)
 	changes := make([]store.Change, len(batch))
 	for i, r := range batch {
-		for e := range r.change.Events {
-			if r.change.Events[e].Time.IsZero() {
-				r.change.Events[e].Time = now
-			}
+		stamp(r.change.Events, now)
+		for j := range r.change.Linked {
+			stamp(r.change.Linked[j].Events, now)
 		}
 		changes[i] = r.change
 	}
 	return changes
+}
+
+func stamp(events []domain.Event, now time.Time) {
+	for i := range events {
+		if events[i].Time.IsZero() {
+			events[i].Time = now
+		}
+	}
+}
+
+// publishAll publishes a change and its linked ones, as far as they were written.
+func (l *Log) publishAll(change store.Change, outcome store.Result) {
+	if outcome.Err != nil || outcome.Repeated {
+		return
+	}
+	l.publish(change, outcome)
+	for i, linked := range outcome.Linked {
+		if linked.Err == nil { // otherwise it was left out
+			l.publish(change.Linked[i], linked)
+		}
+	}
 }
 
 // publish sets the seqs of the events and passes them to followers.
@@ -335,10 +373,11 @@ func (l *Log) publish(change store.Change, outcome store.Result) {
 	}
 	l.changes.Add(1)
 	l.events.Add(int64(len(change.Events)))
+	foreign := change.Epoch == 0 && !change.Quiet
 	if t := l.topics.find(change.Execution); t != nil {
-		t.publish(change.Events, change.Epoch == 0)
+		t.publish(change.Events, foreign)
 	}
-	if change.Epoch == 0 && l.onForeign != nil {
+	if foreign && l.onForeign != nil {
 		l.onForeign(change.Execution)
 	}
 	if len(change.Events) > 0 {

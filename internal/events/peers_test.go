@@ -103,6 +103,14 @@ func (h *replicaStore) Feed(context.Context, domain.TenantID, store.FeedCursor, 
 	return store.FeedPage{}, nil
 }
 
+func (h *replicaStore) FeedOfTree(context.Context, domain.TenantID, domain.ExecutionID, store.FeedCursor, int, int) (store.FeedPage, error) {
+	return store.FeedPage{}, nil
+}
+
+func (h *replicaStore) EndOfTree(context.Context, domain.ExecutionID) (store.FeedCursor, bool, error) {
+	return store.FeedCursor{}, false, nil
+}
+
 func (h *replicaStore) FeedHead(context.Context, domain.TenantID) (store.FeedCursor, error) {
 	return store.FeedCursor{}, nil
 }

@@ -211,6 +211,19 @@ func (t *topic) subscribe(follower bool) chan struct{} {
 	return notified
 }
 
+// listen notifies a channel that others notify, too.
+func (t *topic) listen(notified chan struct{}) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.listeners = append(t.listeners, notified)
+}
+
+func (t *topic) isGone() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.gone
+}
+
 func (t *topic) unsubscribe(notified chan struct{}, follower bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -23,6 +23,7 @@ var (
 	BeforeCreateHeads          = before("store.createHeads")
 	BeforeResolveApprovals     = before("store.resolveApprovals")
 	BeforeTakeHeads            = before("store.takeHeads")
+	BeforeCreateChildren       = before("store.createChildren")
 	BeforeAdmitPrompts         = before("store.admitPrompts")
 	BeforeAdmitResumes         = before("store.admitResumes")
 	BeforeAdmitAnswers         = before("store.admitAnswers")
@@ -30,6 +31,7 @@ var (
 	BeforeUseFiles             = before("store.useFiles")
 	BeforeMovePrompts          = before("store.movePrompts")
 	BeforeRefuseLosses         = before("store.refuseLosses")
+	BeforeRestChildren         = before("store.restChildren")
 	BeforeAppendEvents         = before("store.appendEvents")
 	BeforeInsertDeliveries     = before("store.insertDeliveries")
 	BeforeAppendFeed           = before("store.appendFeed")
@@ -158,7 +160,7 @@ var committed = []string{
 	"execution.initializing", "execution.interrupted", "execution.ended", "agent.started",
 	"turn.started", "turn.continued", "turn.ended", "message.delta",
 	"toolCall.requested", "toolCall.started", "toolCall.updated", "toolCall.completed",
-	"approval.requested", "approval.resolved",
+	"approval.requested", "approval.resolved", "delegate.started", "delegate.returned",
 }
 
 var beforeEvent, afterEvent = each(before), each(after)

@@ -60,6 +60,9 @@ func (s *Server) decideApproval(ctx context.Context, request decideApproval) (re
 	}
 	answer.Unseen, answer.MayGlobal, answer.Channel = by.May(keys.ApprovalsDecideUnseen), by.May(keys.PoliciesWrite), audit.ByAPI
 	answer.Reason = s.masker.MaskString(answer.Reason)
+	if answer.StopTree != "" && !by.May(keys.ExecutionsCancel) {
+		return nil, domain.Errorf(domain.CodeForbidden, "To stop the tree, the key needs the scope %s.", keys.ExecutionsCancel)
+	}
 	approval, err := s.approvals.Decide(ctx, by.Tenant, request.ID, answer)
 	failpoint.Hit(failpoint.AfterHTTPDecide)
 	if err != nil {

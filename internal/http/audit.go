@@ -11,6 +11,7 @@ import (
 
 type listAudit struct {
 	ExecutionID domain.ExecutionID `query:"executionId"`
+	Root        domain.ExecutionID `query:"root"`
 	Action      string             `query:"action"`
 	numbered
 }
@@ -19,7 +20,7 @@ type listAudit struct {
 func (s *Server) listAudit(ctx context.Context, request listAudit) (responder, error) {
 	tenant, limit := principalOf(ctx).Tenant, request.Limit
 	entries, err := s.reader.Audit(ctx, tenant, store.AuditFilter{
-		Execution: request.ExecutionID, Action: request.Action, After: request.start(), Limit: limit + 1,
+		Execution: request.ExecutionID, Root: request.Root, Action: request.Action, After: request.start(), Limit: limit + 1,
 	})
 	if err != nil {
 		return nil, err

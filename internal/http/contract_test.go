@@ -339,10 +339,10 @@ func TestTheDocumentListsWhatTheDomainKnows(t *testing.T) {
 		"TemplateSyntax":    {string(template.Jinja), string(template.Dollar)},
 		"CapabilityVerdict": {string(domain.Deny), string(domain.Ask), string(domain.Allow)},
 		"Resolution":        {string(domain.ResolutionSucceeded), string(domain.ResolutionFailed), string(domain.ResolutionRetry)},
-		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberGlobal)},
+		"Remember":          {string(domain.RememberOnce), string(domain.RememberExecution), string(domain.RememberTree), string(domain.RememberGlobal)},
 		"DecidedBy": {
 			string(approvals.ByCapability), string(approvals.ByTools), string(approvals.ByBashPolicy), string(approvals.ByCatastrophe),
-			string(approvals.ByRule), string(approvals.ByPin), string(approvals.ByEnvironment), string(approvals.BySafeMode), string(approvals.ByUnattended), string(approvals.ByDecision),
+			string(approvals.ByRule), string(approvals.ByPin), string(approvals.ByEnvironment), string(approvals.BySafeMode), string(approvals.ByUnattended), string(approvals.ByCeiling), string(approvals.ByDecision),
 			string(approvals.ByAgent), string(approvals.ByExpiry), string(approvals.ByServer), string(approvals.ByBrokenPolicy),
 		},
 	} {

@@ -13,21 +13,29 @@ import (
 	"signoff/internal/store"
 )
 
-const defaultEventLimit = 200 // of a page; a stream has no limit
+const (
+	defaultEventLimit = 200 // of a page; a stream has no limit
+	maxSeqDigits      = 18  // of a cursor, so that it fits into an int64
+)
 
 type listEvents struct {
 	executionPath
 	LastEventID string `header:"Last-Event-ID"`
 	After       string `query:"after"`
 	Limit       *int   `query:"limit"`
+	Tree        bool   `query:"tree"`
 }
 
 // listEvents returns the log of an execution, as a stream or as a page. One query reads both the owner of the execution and the end of
 // its log.
 func (s *Server) listEvents(ctx context.Context, request listEvents) (responder, error) {
-	after, err := strconv.ParseInt(cmp.Or(request.LastEventID, request.After), 10, 64)
-	if err != nil { // unreachable: the document allows 1 to 18 digits
-		return nil, domain.Errorf(domain.CodeMalformed, "Last-Event-ID or after is not a cursor of this service.")
+	cursor := cmp.Or(request.LastEventID, request.After)
+	if request.Tree {
+		return s.treeEvents(ctx, request, cursor)
+	}
+	after, err := strconv.ParseInt(cursor, 10, 64)
+	if err != nil || after < 0 || len(cursor) > maxSeqDigits { // it is one of a merged stream
+		return nil, domain.Errorf(domain.CodeMalformed, "Last-Event-ID or after is not a cursor of the log of one execution, which is a number of at most %d digits.", maxSeqDigits)
 	}
 	follow := func() (*events.Follower, error) {
 		return s.events.FollowBy(request.ID, after, func() (store.Head, error) { return s.reader.HeadOf(ctx, principalOf(ctx).Tenant, request.ID) })
@@ -43,18 +51,21 @@ func (s *Server) listEvents(ctx context.Context, request listEvents) (responder,
 		return nil, err
 	}
 	if media == typeStream {
-		return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+		return nil, errStreamLimit
 	}
-	return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+	return nil, errNoEventMedia
 }
 
-// eventStream opens a stream. A client that has all events of an ended execution gets 204, the only status that makes an
-// EventSource stop.
 func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*events.Follower, error)) (responder, error) {
-	opened, err := s.openStream(ctx, func() (stream.Follower, error) { return follow() },
+	return s.streamUntilEnd(ctx, func() (stream.Follower, error) { return follow() },
 		func(last string) string {
 			return fmt.Sprintf(`{"type":"stream.synced","lastSeq":%s}`, cmp.Or(last, strconv.FormatInt(after, 10)))
 		})
+}
+
+// streamUntilEnd opens a stream. A client that has all events of what has ended gets 204, the only status that makes an EventSource stop.
+func (s *Server) streamUntilEnd(ctx context.Context, follow func() (stream.Follower, error), synced func(last string) string) (responder, error) {
+	opened, err := s.openStream(ctx, follow, synced)
 	if err != nil {
 		return nil, err
 	}

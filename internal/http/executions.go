@@ -2,6 +2,7 @@ package http
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,21 +80,31 @@ type listExecutions struct {
 	RunbookID string          `query:"runbookId"`
 	BlockID   string          `query:"blockId"`
 	Kind      domain.Kind     `query:"kind"`
+
+	Parent domain.ExecutionID `query:"parent"`
+	Root   domain.ExecutionID `query:"root"`
 	paged
 }
 
-// listExecutions returns a page, newest first. It shortens outputs as the terminal event does, because two hundred outputs of a
+// listExecutions returns a page of roots, newest first, or of children where they are asked for. It shortens outputs as the terminal event does, because two hundred outputs of a
 // megabyte would be a response of two hundred megabytes.
 func (s *Server) listExecutions(ctx context.Context, request listExecutions) (responder, error) {
 	filter := store.ExecutionFilter{
 		Status: request.Status, RunbookID: request.RunbookID, BlockID: request.BlockID, Kind: request.Kind, Cursor: request.Cursor, Limit: request.Limit,
+		Parent: request.Parent, Root: request.Root,
 	}
 	page, err := s.reader.Executions(ctx, principalOf(ctx).Tenant, filter)
 	if err != nil {
 		return nil, err
 	}
-	items := make([]api.Execution, len(page.Items))
-	for i, execution := range page.Items {
+	items, err := s.listed(ctx, page.Items)
+	return okJSON(api.ExecutionPage{Items: items, NextCursor: textOrNull(page.Next)}), err
+}
+
+// listed are executions as a list shows them.
+func (s *Server) listed(ctx context.Context, executions []domain.Execution) (items []api.Execution, err error) {
+	items = make([]api.Execution, len(executions))
+	for i, execution := range executions {
 		if execution.Output != nil {
 			execution.Output = new(execution.Output.Shortened())
 		}
@@ -102,7 +113,22 @@ func (s *Server) listExecutions(ctx context.Context, request listExecutions) (re
 			return nil, err
 		}
 	}
-	return okJSON(api.ExecutionPage{Items: items, NextCursor: textOrNull(page.Next)}), nil
+	return items, nil
+}
+
+// getExecutionTree returns a root and all that is below it.
+func (s *Server) getExecutionTree(ctx context.Context, request executionPath) (responder, error) {
+	tree, err := s.reader.Tree(ctx, principalOf(ctx).Tenant, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	items, err := s.listed(ctx, tree)
+	var used domain.Usage
+	for _, e := range tree {
+		used = used.Add(e.Usage)
+	}
+	used.ContextUsed, used.ContextSize = nil, nil
+	return okJSON(api.ExecutionTree{Items: items, Usage: used}), err
 }
 
 type getExecution struct {
@@ -155,6 +181,42 @@ func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (
 	execution, err := s.sessions.Cancel(ctx, by.Tenant, request.ID, reason, by.Actor)
 	failpoint.Hit(failpoint.AfterHTTPCancel)
 	return s.ending(ctx, request.ID, execution, err, wait, domain.StatusCancelled)
+}
+
+// previewClose returns what an execution would cancel if it were closed now.
+func (s *Server) previewClose(ctx context.Context, request executionPath) (responder, error) {
+	execution, err := s.execution(ctx, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.reader.Tree(ctx, execution.Tenant, execution.Root())
+	if err != nil {
+		return nil, err
+	}
+	live := map[domain.ExecutionID]bool{}
+	if err := s.addLiveBelow(ctx, execution.ID, live); err != nil {
+		return nil, err
+	}
+	items, err := s.listed(ctx, slices.DeleteFunc(tree, func(e domain.Execution) bool { return !live[e.ID] }))
+	return okJSON(api.ClosePreview{Cancels: items}), err
+}
+
+// addLiveBelow adds the executions that the end of one cancels: its live children, and the live ones below these.
+func (s *Server) addLiveBelow(ctx context.Context, id domain.ExecutionID, live map[domain.ExecutionID]bool) error {
+	children, err := s.reader.Children(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		if !child.Live {
+			continue
+		}
+		live[child.Execution] = true
+		if err := s.addLiveBelow(ctx, child.Execution, live); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type closeExecution struct {

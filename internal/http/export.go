@@ -28,8 +28,8 @@ const (
 	exportEvents = 1000
 )
 
-// exportExecution returns all stored data of an execution. It reads page by page while it writes, so a log of a gigabyte needs no more
-// memory than a short one.
+// exportExecution returns all stored data of an execution, and of all below it if it is a root. It reads page by page while it writes, so a log of a
+// gigabyte needs no more memory than a short one.
 func (s *Server) exportExecution(ctx context.Context, request executionPath) (responder, error) {
 	by := principalOf(ctx)
 	execution, err := s.execution(ctx, request.ID)
@@ -39,19 +39,19 @@ func (s *Server) exportExecution(ctx context.Context, request executionPath) (re
 	if !by.May(keys.EventsRead) {
 		return nil, domain.Errorf(domain.CodeForbidden, "The key lacks the scope %s.", keys.EventsRead)
 	}
-	view, err := s.view(ctx, execution)
-	if err != nil {
-		return nil, err
+	e := &export{server: s, ctx: ctx, tree: []domain.Execution{execution}, omitted: []string{}}
+	if execution.Root() == execution.ID {
+		if e.tree, err = s.reader.Tree(ctx, by.Tenant, execution.ID); err != nil {
+			return nil, err
+		}
 	}
-	first := exportHead{Type: lineExecution, ExportedAt: api.Time(time.Now()), LastSeq: execution.LastSeq, Omitted: []string{}, Execution: view}
 	if !by.May(keys.ApprovalsRead) {
-		first.Omitted = append(first.Omitted, lineApproval)
-		first.Execution.PendingApprovals = []api.ApprovalSummary{}
+		e.omitted = append(e.omitted, lineApproval)
 	}
 	if !by.May(keys.AuditRead) {
-		first.Omitted = append(first.Omitted, lineAudit)
+		e.omitted = append(e.omitted, lineAudit)
 	}
-	return &export{server: s, ctx: ctx, execution: execution, first: first}, nil
+	return e, nil
 }
 
 // Types of lines. A line holds its object under its type.
@@ -66,7 +66,7 @@ const (
 	lineEnd        = "end"
 )
 
-// exportHead is the first line.
+// exportHead is the first line of each execution.
 type exportHead struct {
 	Type       string        `json:"type"`
 	ExportedAt api.Time      `json:"exportedAt"`
@@ -82,12 +82,13 @@ type exportEnd struct {
 	SHA256 string         `json:"sha256"`
 }
 
-// export writes the lines of one execution.
+// export writes the lines of one execution after the other, as they were when it began.
 type export struct {
 	server    *Server
 	ctx       context.Context // the request's: it ends when the client disconnects
-	execution domain.Execution
-	first     exportHead
+	tree      []domain.Execution
+	omitted   []string
+	execution domain.Execution // whose lines are written
 
 	out    *bufio.Writer
 	hash   hash.Hash
@@ -97,7 +98,7 @@ type export struct {
 // respond breaks the connection off after an error: the status has been sent by then, and a half must not look like the whole.
 func (e *export) respond(w http.ResponseWriter) error {
 	w.Header().Set("Content-Type", typeLines)
-	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="execution-%s.ndjson"`, e.execution.ID))
+	w.Header().Set("Content-Disposition", fmt.Sprintf(`attachment; filename="execution-%s.ndjson"`, e.tree[0].ID))
 	w.WriteHeader(http.StatusOK)
 	if infoOf(e.ctx).headOnly {
 		return nil
@@ -115,12 +116,11 @@ func (e *export) respond(w http.ResponseWriter) error {
 }
 
 func (e *export) write() error {
-	if err := e.line(lineExecution, e.first); err != nil {
-		return err
-	}
-	for _, part := range []func() error{e.approvals, e.generations, e.clientCalls, e.prompts, e.events, e.audit} {
-		if err := part(); err != nil {
-			return err
+	for _, e.execution = range e.tree {
+		for _, part := range []func() error{e.head, e.approvals, e.generations, e.clientCalls, e.prompts, e.events, e.audit} {
+			if err := part(); err != nil {
+				return err
+			}
 		}
 	}
 	end := exportEnd{lineEnd, e.counts, hex.EncodeToString(e.hash.Sum(nil))}
@@ -138,9 +138,22 @@ func (e *export) line(kind string, content any) error {
 	return err
 }
 
+func (e *export) head() error {
+	view, err := e.server.view(e.ctx, e.execution)
+	if err != nil {
+		return err
+	}
+	if slices.Contains(e.omitted, lineApproval) {
+		view.PendingApprovals = []api.ApprovalSummary{}
+	}
+	return e.line(lineExecution, exportHead{
+		Type: lineExecution, ExportedAt: api.Time(time.Now()), LastSeq: e.execution.LastSeq, Omitted: e.omitted, Execution: view,
+	})
+}
+
 // exportPages writes a line for each object. It reads pages behind the last object of the page before, nil at first, until one is empty.
 func exportPages[T, View any](e *export, kind string, view func(T) View, read func(last *T) ([]T, error)) error {
-	if slices.Contains(e.first.Omitted, kind) {
+	if slices.Contains(e.omitted, kind) {
 		return nil
 	}
 	for last := (*T)(nil); ; {

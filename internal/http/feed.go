@@ -25,19 +25,50 @@ func (s *Server) followEvents(ctx context.Context, request followEvents) (respon
 	if err != nil {
 		return nil, err
 	}
+	return mergedEvents(ctx, s, follow, request.Limit)
+}
+
+// mergedEvents returns the events of several executions, as a stream or as a page.
+func mergedEvents[F feedFollower](ctx context.Context, s *Server, follow func() (F, error), limit *int) (responder, error) {
 	switch negotiate(infoOf(ctx).accept, typeStream, typeJSON) {
 	case typeJSON:
-		return readFeed(ctx, follow, api.Or(request.Limit, defaultEventLimit))
+		return readFeed(ctx, follow, api.Or(limit, defaultEventLimit))
 	case typeStream:
-		if request.Limit != nil {
-			return nil, domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+		if limit != nil {
+			return nil, errStreamLimit
 		}
-		return s.openStream(ctx, func() (stream.Follower, error) { return follow() },
-			func(string) string { return `{"type":"stream.synced"}` })
+		return s.streamUntilEnd(ctx, func() (stream.Follower, error) { return follow() }, func(string) string { return `{"type":"stream.synced"}` })
 	default:
-		return nil, domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+		return nil, errNoEventMedia
 	}
 }
+
+var (
+	errStreamLimit  = domain.Invalid("limit", "A stream has no limit; ask for a page with Accept: application/json.")
+	errNoEventMedia = domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
+)
+
+// treeEvents follows the events of a root and of all executions below it, with the frames of the merged stream.
+func (s *Server) treeEvents(ctx context.Context, request listEvents, opaque string) (responder, error) {
+	root, err := s.execution(ctx, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	if root.Root() != root.ID {
+		return nil, domain.Errorf(domain.CodeConflict, "Another execution has delegated this one: ask for the tree of its root %s.", root.Root())
+	}
+	var after store.FeedCursor
+	if opaque != fromTheFirst {
+		if after, err = store.ParseFeedCursor(opaque); err != nil {
+			return nil, err
+		}
+	}
+	follow := func() (*events.TreeFollower, error) { return s.events.FollowTree(ctx, root.Tenant, root.ID, after) }
+	return mergedEvents(ctx, s, follow, request.Limit)
+}
+
+// fromTheFirst is the cursor of a client that has no event, in the document.
+const fromTheFirst = "0"
 
 // feed returns a function that follows from the place that the request names. A cursor beats from: a client that reconnects repeats its
 // address, and would otherwise lose the events in between.
@@ -57,7 +88,13 @@ func (s *Server) feed(ctx context.Context, request followEvents) (func() (*event
 	return func() (*events.FeedFollower, error) { return s.events.FollowAll(ctx, tenant, after) }, nil
 }
 
-func readFeed(ctx context.Context, follow func() (*events.FeedFollower, error), limit int) (responder, error) {
+// feedFollower follows a merged stream, whose cursors are opaque.
+type feedFollower interface {
+	stream.Follower
+	Cursor() store.FeedCursor
+}
+
+func readFeed[F feedFollower](ctx context.Context, follow func() (F, error), limit int) (responder, error) {
 	follower, err := follow()
 	if err != nil {
 		return nil, err

@@ -33,6 +33,15 @@ func (m *memory) FeedHead(context.Context, domain.TenantID) (store.FeedCursor, e
 	return store.FeedCursor{Position: n, Seq: n}, nil
 }
 
+// FeedOfTree and EndOfTree are those of a memory in which nobody delegates.
+func (m *memory) FeedOfTree(ctx context.Context, tenant domain.TenantID, _ domain.ExecutionID, after store.FeedCursor, limit, bytes int) (store.FeedPage, error) {
+	return m.Feed(ctx, tenant, after, limit, bytes)
+}
+
+func (m *memory) EndOfTree(context.Context, domain.ExecutionID) (store.FeedCursor, bool, error) {
+	return store.FeedCursor{}, false, nil
+}
+
 // happening is what a frame of the merged stream tells of.
 type happening struct {
 	ExecutionID, Type string

@@ -162,6 +162,7 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		`"maxIterations":0`:                                   "must be between 1 and 500",
 		`"budget":{"cost":0}`:                                 "must be more than 0",
 		`"budget":{"tokens":0}`:                               "must be at least 1",
+		`"budget":{"seconds":0}`:                              "must be between 1 and 31536000",
 		`"capabilities":{"x":1}`:                              "is not a known field",
 		`"policy":{"rules":[{"effect":"deny","matcher":{}}]}`: "must not be empty",
 	} {

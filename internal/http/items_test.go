@@ -2,10 +2,15 @@ package http
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
 
 	"signoff/internal/domain"
 	"signoff/internal/events/items"
@@ -40,6 +45,27 @@ func TestTheConversationIsMadeOfTheLog(t *testing.T) {
 	}
 	if got := strings.Join(told, "; "); got != "message userask df <b>; reasoning ; tool bashsucceeded; message assistantdone: df <b>" {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestItemsFitTheDocument holds the fields of an item against the document, and the items of the stories that the console is tested with.
+func TestItemsFitTheDocument(t *testing.T) {
+	schema := tight().Components.Schemas["Item"].Value
+	checkDocumented(t, "Item", reflect.TypeFor[items.Item](), schema)
+	stories, err := filepath.Glob("../../test/console/unit/items/*.json")
+	if must(t, err); len(stories) < 5 {
+		t.Fatalf("%d stories", len(stories))
+	}
+	for _, story := range stories {
+		text, err := os.ReadFile(story)
+		must(t, err)
+		var told struct{ Items []json.RawMessage }
+		must(t, json.Unmarshal(text, &told))
+		for _, item := range told.Items {
+			if err := schema.VisitJSON(plain(t, item), openapi3.VisitAsResponse()); err != nil {
+				t.Errorf("%s: %v\n%s", story, err, item)
+			}
+		}
 	}
 }
 

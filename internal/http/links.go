@@ -218,12 +218,24 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 	if isolation := toIsolation(approval); isolation != nil {
 		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval, isolation.Name)})
 	}
+	if len(approval.Path) > 0 {
+		p.Facts = append(p.Facts, fact{Name: "Who was asked for what", Text: describePath(approval.Path), Code: true})
+	}
 	p.Facts = append(p.Facts,
 		fact{Name: "Working directory", Text: domain.Reveal(approval.WorkingDirectory), Code: true},
 		fact{Name: "Asked by", Text: describeAgent(execution)}, fact{Name: "Asked at", Text: formatTime(approval.Requested)},
 		fact{Name: "Expires", Text: expires}, fact{Name: "Hash", Text: approval.ArgumentsHash},
 	)
 	return p, nil
+}
+
+// describePath names in each line an agent and what it was asked, the root first.
+func describePath(path []domain.PathStep) string {
+	lines := make([]string, len(path))
+	for i, step := range path {
+		lines[i] = domain.Reveal(step.Name) + ": " + domain.Reveal(step.Asked)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // risks are the words of a chip.

@@ -60,7 +60,7 @@ func (s *Server) putMemory(ctx context.Context, request putMemory) (responder, e
 		return nil, err
 	}
 	content := s.masker.MaskString(request.Body.Content)
-	record := audit.Memory("", scope, revision, len(content), by.Actor, audit.ByAPI)
+	record := audit.Memory(scope, revision, len(content), by.Actor, audit.ByAPI)
 	notes, err := s.reader.SaveMemory(ctx, by.Tenant, store.MemorySave{
 		Scope: scope, Revision: revision, Content: content, By: by.Actor, Record: record,
 	})

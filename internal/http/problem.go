@@ -72,6 +72,7 @@ var answers = map[domain.Code]struct {
 	codeHeadersTooLarge:               {431, "The headers are too large."},
 	domain.CodeTooMany:                {429, "There is no room for more."},
 	domain.CodeRateLimited:            {429, "This was asked for too often."},
+	domain.CodeDailyBudgetSpent:       {429, "The budget of the day is spent."},
 	domain.CodeInternal:               {500, "Something went wrong inside Signoff."},
 	domain.CodeMCPServerUnavailable:   {502, "The MCP server cannot be used."},
 	domain.CodeStorage:                {503, "The database does not answer."},

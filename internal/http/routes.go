@@ -43,7 +43,9 @@ func (s *Server) table() []binding {
 		on("GET /executions", s.listExecutions),
 		on("GET /executions/{id}", s.getExecution),
 		on("DELETE /executions/{id}", s.deleteExecution),
+		on("GET /executions/{id}/tree", s.getExecutionTree),
 		on("POST /executions/{id}/cancel", s.cancelExecution),
+		on("GET /executions/{id}/close", s.previewClose),
 		on("POST /executions/{id}/close", s.closeExecution),
 		on("POST /executions/{id}/resume", s.resumeExecution),
 		on("POST /executions/{id}/prompts", s.promptExecution),            // prompts.go

@@ -99,6 +99,8 @@ type Log interface {
 	// FollowAll follows all executions of a tenant behind a cursor, and FollowNew from now on.
 	FollowAll(ctx context.Context, tenant domain.TenantID, after store.FeedCursor) (*events.FeedFollower, error)
 	FollowNew(ctx context.Context, tenant domain.TenantID) (*events.FeedFollower, error)
+	// FollowTree follows a root and the executions below it behind a cursor.
+	FollowTree(ctx context.Context, tenant domain.TenantID, root domain.ExecutionID, after store.FeedCursor) (*events.TreeFollower, error)
 }
 
 // Reader reads the store. An object of another tenant is domain.CodeNotFound.
@@ -109,6 +111,10 @@ type Reader interface {
 	// QueuePosition is 1 for the execution of the tenant that starts next, and 0 for one that is not in the queue.
 	QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
+	// Tree returns a root, and the executions below it by the time of their creation.
+	Tree(ctx context.Context, tenant domain.TenantID, root domain.ExecutionID) ([]domain.Execution, error)
+	// Children returns the children of an execution, by the time of their creation.
+	Children(ctx context.Context, parent domain.ExecutionID) ([]domain.Child, error)
 	// EventPage returns the events behind a seq, up to limit and about maxBytes, and at least one if there is any.
 	EventPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.Event, error)
 	Approval(ctx context.Context, tenant domain.TenantID, id domain.ApprovalID) (domain.Approval, error)

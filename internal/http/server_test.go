@@ -67,7 +67,9 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	h.log = events.NewLog(h.store)
 	files, err := workspace.New(h.root)
 	must(t, err)
+	children := &struct{ *admission.Admission }{}
 	h.manager = dispatch.NewManager(dispatch.Config{Config: sessions.Config{
+		Delegates:    children,
 		Environments: admissiontest.Environments(), Workspace: files, Sandbox: sessionstest.Sandbox{}, DrainGrace: time.Second, Masker: secrets.NewMasker(canary),
 		Agents: map[domain.SourceType]sessions.OpenAgent{
 			domain.SourceInternal: sessionstest.Open(script), domain.SourceACP: sessionstest.Open(script),
@@ -92,7 +94,7 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	admitting.Files = promptFiles
 	admit(&admitting)
 	config := Config{
-		Admission: admission.New(admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
+		Admission: admitted(&children.Admission, admitting), Sessions: h.manager, Approvals: decisions, Log: h.log,
 		Reader: h.store, Items: paging.New(h.store), Files: promptFiles, Models: modelRegistry{"demo", "dear"}, Agents: agentRegistry{}, Tools: toolRegistry{}, Environments: admissiontest.Environments(), MCPServers: mcpRegistry{}, Profiles: named,
 		Webhooks: webhooks.NewService(h.store, webhooks.Targets{AllowHosts: []string{"127.0.0.1:9000"}},
 			webhooks.NewLinks([]byte("key"), "https://signoff.example"), func() {}),
@@ -112,6 +114,12 @@ func newTestServerWith(t testing.TB, admit func(*admission.Config), change ...fu
 	h.url = server.URL
 	h.token = h.key("", everyScope()...)
 	return h
+}
+
+// admitted makes the admission, also that of children.
+func admitted(ofChildren **admission.Admission, config admission.Config) *admission.Admission {
+	*ofChildren = admission.New(config)
+	return *ofChildren
 }
 
 // describing knows the tool read as it is; all others take any arguments.
@@ -159,6 +167,12 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 		return "", domain.Errorf(domain.CodeModelFailed, "%s", rest)
 	case "only":
 		return domain.StopEndTurn, t.Say("end", rest)
+	case "use": // seven tokens
+		used := domain.Usage{TotalTokens: new(int64(7)), ContextUsed: new(int64(7))}
+		if err := t.Host.Emit(ctx, domain.UsageUpdated{Usage: used}); err != nil {
+			return "", err
+		}
+		return domain.StopEndTurn, t.Say("end", rest)
 	case "ask":
 		if err := t.Think("m1", "Disks, then."); err != nil {
 			return "", err
@@ -180,6 +194,15 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 		if _, err := t.Give("m1", sessionstest.Insert("c1", rest)); err != nil {
 			return "", err
 		}
+	case "delegate": // to the demo model, and say its answer
+		answer, err := t.Delegate("m1", sessionstest.Delegation("d1", domain.DelegateTool, domain.DelegateArguments{
+			Source: &domain.Source{Type: domain.SourceInternal, Model: "demo"}, Prompt: rest,
+			Capabilities: map[domain.Class]domain.Verdict{domain.ClassExecute: domain.Ask},
+		}), false)
+		if err != nil {
+			return "", err
+		}
+		return domain.StopEndTurn, t.Say("end", answer)
 	case "trace":
 		for i := range 5 {
 			t.Host.Trace(domain.ToAgent, fmt.Appendf(nil, `{"id":%d,"method":"<ping>"}`, i))

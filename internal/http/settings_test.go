@@ -35,7 +35,7 @@ const everySetting = `{
 		}}]
 	},
 	"memory": {"enabled": true}, "runbookId": "disks.v2", "secrets": ["github"],
-	"budget": {"tokens": 9007199254740993, "toolCalls": 5}
+	"budget": {"tokens": 9007199254740993, "toolCalls": 5, "seconds": 600}
 }`
 
 // TestEverySettingIsReadBack holds what is shown against what was sent, as numbers and texts, field by field.
@@ -45,13 +45,13 @@ func TestEverySettingIsReadBack(t *testing.T) {
 	var sent, shown map[string]json.RawMessage
 	must(t, json.Unmarshal([]byte(everySetting), &sent))
 	must(t, json.Unmarshal(h.ended(id).body, &shown))
-	sent["budget"] = json.RawMessage(`{"tokens":9007199254740993,"cost":null,"toolCalls":5}`)
+	sent["budget"] = json.RawMessage(`{"tokens":9007199254740993,"cost":null,"toolCalls":5,"seconds":600}`)
 	for name, want := range sent {
 		if diff := cmp.Diff(plain(t, want), plain(t, shown[name])); name != "budget" && diff != "" {
 			t.Errorf("%s: sent (-) and shown (+) differ:\n%s", name, diff)
 		}
 	}
-	if !strings.Contains(string(shown["budget"]), `"tokens":9007199254740993`) || !strings.Contains(string(shown["budget"]), `"toolCalls":5`) {
+	if !strings.Contains(string(shown["budget"]), `"tokens":9007199254740993`) || !strings.Contains(string(shown["budget"]), `"toolCalls":5,"seconds":600`) {
 		t.Errorf("budget: %s", shown["budget"])
 	}
 }

@@ -21,6 +21,7 @@ func toAnswer(body api.Decide, by domain.Actor) (approvals.Answer, error) {
 		OptionID:      api.Or(body.OptionId, ""),
 		Answer:        api.Or(body.Answer, nil),
 		Resolution:    api.Or(body.Resolution, ""),
+		StopTree:      domain.ExecutionID(api.Or(body.StopTree, "")),
 		By:            by,
 	}
 	return answer, toRemember(body.Remember, &answer)
@@ -87,6 +88,8 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		UpdatedAt:              api.Time(e.Updated),
 		EndedAt:                timeOrNull(e.Ended),
 		CreatedBy:              e.ByKey,
+		Delegation:             r.Delegation,
+		Parent:                 toParent(e),
 	}
 	if out.Metadata == nil {
 		out.Metadata = map[string]string{}
@@ -102,6 +105,17 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		}
 	}
 	return out
+}
+
+// toParent is nil for an execution that nobody has delegated.
+func toParent(e domain.Execution) *api.ExecutionParent {
+	parent := e.Request.Parent
+	if parent == nil {
+		return nil
+	}
+	return &api.ExecutionParent{
+		ExecutionId: string(parent.Execution), ToolCallId: parent.ToolCallID, Root: string(parent.Root), Depth: parent.Depth, Name: parent.Name, Path: e.Path(),
+	}
 }
 
 // environmentOf is nil for an execution that an older server has created.
@@ -156,8 +170,15 @@ func toApproval(a domain.Approval) api.Approval {
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
 		Isolation: toIsolation(a), Environment: a.Environment, Mcp: a.MCP, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
-		Decision: toDecision(a.Decision),
+		Decision: toDecision(a.Decision), Root: textOrNull(string(a.Root)), Path: toPath(a.Path),
 	}
+}
+
+func toPath(path []domain.PathStep) *api.DelegationPath {
+	if path == nil {
+		return nil
+	}
+	return &path
 }
 
 // toIsolation returns the isolation of a call. Calls of an external agent never had one, although older rows do not say so.

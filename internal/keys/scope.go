@@ -75,7 +75,21 @@ func (p Principal) MayUseProfile(profile string) bool {
 	return p.May(ProfilesUse) || p.May(ProfilesUse+":"+Scope(profile))
 }
 
-// With returns the principal with the grants of an agent profile in the place of its own scopes for environments and MCP servers.
+// UsableProfiles are the agent profiles that the principal may use; nil: all of its tenant.
+func (p Principal) UsableProfiles() []string {
+	if p.May(ProfilesUse) {
+		return nil
+	}
+	names := []string{}
+	for _, scope := range p.Scopes {
+		if name, is := strings.CutPrefix(scope, string(ProfilesUse)+":"); is {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// With returns the principal with the grants of an agent profile in the place of its own scopes for environments, MCP servers and agent profiles.
 func (p Principal) With(grants []string) Principal {
 	own := slices.DeleteFunc(slices.Clone(p.Scopes), func(scope string) bool { return ofGrant(Scope(scope)) })
 	p.Scopes = append(own, grants...)
@@ -88,7 +102,7 @@ func (p Principal) Grants() []string {
 }
 
 func ofGrant(scope Scope) bool {
-	return scope == EnvironmentsUse || scope == MCPUse || ofMCPServer(scope)
+	return scope == EnvironmentsUse || scope == MCPUse || ofMCPServer(scope) || scope == ProfilesUse || ofProfile(scope)
 }
 
 // MayUseMCP reports whether the principal may use an MCP server of its tenant.

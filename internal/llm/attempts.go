@@ -29,14 +29,19 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 		return provider.Answer{}, nil, err
 	}
 	for {
+		reserved, err := t.reserve(ctx, t.agent.conversation.estimate(view), question.Settings)
+		if err != nil {
+			return provider.Answer{}, nil, err
+		}
 		t.attempt++
 		// The numbers are for people who read a log; the random end keeps the id unique when a restart asks for the same round again.
 		id := fmt.Sprintf("m%d.%d.%d-%s", t.number, t.rounds+1, t.attempt, randomName(6))
 		said := newMessage(ctx, t.host, asked.model.Maker(), id)
 		if question.Messages, question.Files, err = withFiles(ctx, t.host, view, asked); err != nil {
+			t.settle(reserved, provider.Answer{}, err)
 			return provider.Answer{}, nil, err
 		}
-		got, err := t.send(ctx, question, said)
+		got, err := t.send(ctx, question, said, reserved)
 		question.Files = nil                                                                // nobody holds them while a retry waits
 		empty := got.Finish == provider.FinishStop && len(got.Calls) == 0 && !said.speaking // thoughts are for the model itself
 		if err == nil && !repeated.once && empty {
@@ -68,8 +73,9 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 	}
 }
 
-// send sends one request to the model whose turn it is, and tells of it, and of the rate limits that come with the response.
-func (t *turn) send(ctx context.Context, question provider.Request, said *message) (got provider.Answer, err error) {
+// send sends one request to the model whose turn it is, settles what was reserved for it, and tells of it, and of the rate limits that come with the response.
+func (t *turn) send(ctx context.Context, question provider.Request, said *message, reserved domain.Reservation) (got provider.Answer, err error) {
+	defer func() { t.settle(reserved, got, err) }() // also if the client panics
 	asked := t.agent.models.asked()
 	if err := t.tellRequest(ctx, question, false); err != nil {
 		return got, err

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -28,8 +29,15 @@ type Config struct {
 
 	Servers Servers // the MCP servers that executions may use; nil = none
 
+	Delegates Delegates // the agents that executions may delegate to; nil = their models are not told who there is
+
 	Transport http.RoundTripper // to the providers; nil = a direct connection, without any proxy
 	Logger    *slog.Logger      // nil = slog.Default()
+}
+
+// Delegates lists the agents that an execution may delegate to.
+type Delegates interface {
+	DelegateOptions(ctx context.Context, of domain.Execution) ([]domain.DelegateOption, error)
 }
 
 // Model is one entry of the registry.

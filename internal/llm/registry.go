@@ -63,7 +63,7 @@ func (r *Registry) Has(name string) bool {
 }
 
 // Open returns the agent of an execution. It connects to nothing: a provider that does not answer shows in Prompt.
-func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent, error) {
+func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
 	execution := opening.Execution
 	candidates, err := r.candidatesOf(execution.Request.Source)
 	if err != nil {
@@ -73,11 +73,27 @@ func (r *Registry) Open(_ context.Context, opening domain.Opening) (domain.Agent
 	if err != nil {
 		return nil, err
 	}
+	granted = r.delegating(ctx, execution, granted)
 	a := r.agentOf(execution, candidates, granted)
 	if a.servers, err = newServers(r.config.Servers, opening, granted, a.mask); err != nil {
 		return nil, err
 	}
 	return a, nil
+}
+
+// delegating tells the toolset of an execution that delegates whom there is to ask. They stay the same until the agent is opened again, so the model's
+// provider need not read its tools anew in each turn. Where they cannot be read, the model can ask an agent that it knows by name, or learn the names from
+// the refusal of another one.
+func (r *Registry) delegating(ctx context.Context, execution domain.Execution, granted *toolset) *toolset {
+	if _, delegates := granted.lookup(domain.DelegateTool); !delegates || r.config.Delegates == nil {
+		return granted
+	}
+	options, err := r.config.Delegates.DelegateOptions(ctx, execution)
+	if err != nil {
+		r.config.Logger.WarnContext(ctx, "an agent is not told whom it can ask", "executionId", execution.ID, "error", err)
+		return granted
+	}
+	return granted.delegating(options)
 }
 
 // agentOf returns an agent with these models and tools.

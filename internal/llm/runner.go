@@ -158,6 +158,8 @@ func (r *runner) resolve(ctx context.Context, call *pendingCall) (string, error)
 		return r.submit(ctx, tool, &call.ToolCall)
 	case *tools.ClientTool:
 		return r.callClient(ctx, &call.ToolCall)
+	case tools.DelegationTool:
+		return r.delegate(ctx, &call.ToolCall)
 	default:
 		return r.perform(ctx, found, call)
 	}
@@ -168,6 +170,13 @@ func (r *runner) resolve(ctx context.Context, call *pendingCall) (string, error)
 //go:noinline // its copy of the call would lie in the stack of each call that waits; see resolve
 func (r *runner) callClient(ctx context.Context, call *domain.ToolCall) (string, error) {
 	return r.host.CallClient(ctx, *call)
+}
+
+// delegate has children do the work of the call.
+//
+//go:noinline // as callClient
+func (r *runner) delegate(ctx context.Context, call *domain.ToolCall) (string, error) {
+	return r.host.Delegate(ctx, *call)
 }
 
 // perform runs a call here, where it is allowed.

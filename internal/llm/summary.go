@@ -42,6 +42,9 @@ func (t *turn) summarize(ctx context.Context, reason string, limit int64) (done 
 	}
 	before := c.estimate(c.view())
 	text, used, err := t.askSummary(ctx, asked, wanted.text)
+	if errors.Is(err, domain.ErrBudgetSpent) || errors.Is(err, domain.ErrTreeBudgetSpent) || errors.Is(err, domain.ErrCostUnknown) {
+		return false, err // no other request may be sent, either
+	}
 	if ended := ctx.Err(); ended != nil {
 		return false, ended
 	}
@@ -76,10 +79,16 @@ func (t *turn) askSummary(ctx context.Context, asked *candidate, conversation st
 		System: summaryText, Messages: []domain.Message{{Role: domain.RoleUser, Text: "<conversation>\n" + conversation + "\n</conversation>"}},
 		Settings: settings,
 	}
-	if err := t.tellRequest(ctx, question, true); err != nil {
+	reserved, err := t.reserve(limited, tokens(len(summaryText)+len(conversation)), settings)
+	if err != nil {
 		return "", domain.Usage{}, err
 	}
-	answer, err := asked.client.Stream(limited, question, sink)
+	var answer provider.Answer
+	defer func() { t.settle(reserved, answer, err) }()
+	if err = t.tellRequest(ctx, question, true); err != nil {
+		return "", domain.Usage{}, err
+	}
+	answer, err = asked.client.Stream(limited, question, sink)
 	text = strings.TrimSpace(t.agent.mask.MaskString(sink.text.String()))
 	switch {
 	case errors.Is(limited.Err(), context.DeadlineExceeded) && err != nil:

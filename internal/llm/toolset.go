@@ -65,6 +65,21 @@ func newToolset(known *tools.Registry, request domain.Request) (*toolset, error)
 	return granted, nil
 }
 
+// delegating returns the toolset of an execution that may delegate to these agents: its model reads who they are, and a person reads it of a call.
+func (s *toolset) delegating(options []domain.DelegateOption) *toolset {
+	granted := &toolset{missing: s.missing, definitions: slices.Clone(s.definitions)}
+	list := slices.Clone(s.registry.Tools())
+	for i, tool := range list {
+		if _, delegates := tool.(*tools.Delegate); delegates {
+			delegate := tools.NewDelegate(options...)
+			list[i] = delegate
+			granted.definitions[i].Description = paragraphs(granted.definitions[i].Description, delegate.Agents())
+		}
+	}
+	granted.registry = tools.NewRegistry(list...)
+	return granted
+}
+
 // with returns the toolset with those of MCP servers: it can call all of them, and shows some.
 func (s *toolset) with(servers *mcptools.Set, shown []string) *toolset {
 	granted := &toolset{missing: s.missing, servers: servers, served: shown}
@@ -184,6 +199,8 @@ func serves(request domain.Request, name string) bool {
 		return !generates && request.Memory
 	case toolAskUser:
 		return !generates && !request.Unattended // else nobody would answer
+	case domain.DelegateTool, domain.AwaitDelegatesTool, domain.MessageDelegateTool, domain.CancelDelegateTool:
+		return !generates && request.Delegation != nil && allowed(request, domain.ClassDelegate)
 	case toolSearchServers, mcptools.ResourcesName, mcptools.ReadName:
 		return !generates && len(request.MCPServers) > 0 && allowed(request, domain.ClassMCP)
 	default:

@@ -20,6 +20,7 @@ func someTools() []tools.Tool {
 		tools.NewReadSchema(func() (map[string]json.RawMessage, error) { return nil, nil }), tools.AskUser{},
 		tools.MemoryRead{}, tools.MemoryWrite{}, tools.WebFetch{},
 		tools.GetRunbookDocument{}, tools.GetBlockDocs{}, tools.GetDefaultShell{}, tools.SubmitBlocks{},
+		tools.NewDelegate(), tools.AwaitDelegates{}, tools.MessageDelegate{}, tools.CancelDelegate{},
 	}
 }
 
@@ -51,6 +52,12 @@ func TestGrantedTools(t *testing.T) {
 		{"no commands", func(r *domain.Request) { r.Capabilities.Execute = domain.Deny }, strings.TrimPrefix(all, "bash ")},
 		{"no network", func(r *domain.Request) { r.Capabilities.Network = domain.Deny }, strings.TrimSuffix(all, " web_fetch")},
 		{"some are enabled", func(r *domain.Request) { r.Tools.Enabled = []string{"read", "write", "think", "memory_read"} }, "read write think"},
+		{"it may delegate", func(r *domain.Request) { r.Delegation = &domain.Delegation{} }, all + " delegate await_delegates message_delegate cancel_delegate"},
+		{"it may delegate and do nothing else", func(r *domain.Request) {
+			r.Delegation, r.Tools.Enabled = &domain.Delegation{}, []string{"delegate"}
+			r.Capabilities = domain.Capabilities{Read: domain.Deny, Write: domain.Deny, Execute: domain.Deny, Network: domain.Deny, MCP: domain.Deny, Delegate: domain.Allow}
+		}, "delegate"},
+		{"what it may delegate is denied", func(r *domain.Request) { r.Delegation, r.Capabilities.Delegate = &domain.Delegation{}, domain.Deny }, all},
 		{"none are enabled", func(r *domain.Request) { r.Tools.Enabled = []string{} }, ""},
 	}
 	for _, test := range tests {

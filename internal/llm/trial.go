@@ -105,6 +105,11 @@ func (h *trialHost) EmitAnswer(ctx context.Context, _ domain.AnswerState, payloa
 	return h.Emit(ctx, payloads...)
 }
 
+// Reserve implements [domain.Host]. A trial is the operator's, and costs a few tokens.
+func (h *trialHost) Reserve(context.Context, domain.Estimate) (domain.Reservation, error) {
+	return domain.Unbounded{}, nil
+}
+
 // Authorize implements [domain.Host].
 func (h *trialHost) Authorize(_ context.Context, call domain.ToolCall) (domain.Grant, error) {
 	return domain.Grant{Allowed: true, Arguments: call.Arguments}, nil

@@ -15,7 +15,7 @@ import (
 )
 
 // Grants are the scopes that the operator's profiles are judged by.
-var Grants = []string{string(keys.EnvironmentsUse), string(keys.MCPUse)}
+var Grants = []string{string(keys.EnvironmentsUse), string(keys.MCPUse), string(keys.ProfilesUse)}
 
 // Operator is a profile of the configuration file.
 type Operator struct {

@@ -216,7 +216,7 @@ func userNamespace(belongs owner, a account) (*os.File, error) {
 
 // makeUserNamespace starts a process in a new user namespace, and takes hold of that. The namespace lives on without the process.
 func makeUserNamespace(belongs owner, a account) (*os.File, error) {
-	holder := exec.Command(self)
+	holder := exec.Command(program)
 	holder.Args = []string{"signoff", holdArg}
 	holder.Env = []string{}
 	holder.SysProcAttr = &syscall.SysProcAttr{

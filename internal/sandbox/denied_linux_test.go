@@ -74,7 +74,7 @@ var evasions = map[string]string{
 func evade(t *testing.T, s *Sandbox, deny bool, hidden bool) (changed map[string]string) {
 	t.Helper()
 	dir := folder(t)
-	command := domain.Command{Dir: dir, Timeout: ample, Env: []string{"ATTACK=" + binary(t, dir)}}
+	command := domain.Command{Dir: dir, Timeout: ample, Env: []string{"ATTACK=" + attacker(t, dir)}}
 	before, script := map[string]string{}, ""
 	for name, attempt := range evasions {
 		own := filepath.Join(dir, name)

@@ -353,7 +353,7 @@ type world struct {
 
 func newWorld(t *testing.T, s *Sandbox, kind string) *world {
 	w := &world{sandbox: s, kind: kind, outside: folder(t), canary: "canary-" + mark()}
-	w.program = binary(t, folder(t))
+	w.program = attacker(t, folder(t))
 	write(t, filepath.Join(w.outside, "file"), w.canary)
 	write(t, filepath.Join(w.outside, ".ssh/id_ed25519"), w.canary)
 	write(t, filepath.Join(w.outside, "lent"), "lent")
@@ -405,7 +405,7 @@ func (w *world) furnish(t *testing.T, api string) {
 		if prefix.Addr().Is4() {
 			own = append(own, "::ffff:"+prefix.Addr().String())
 		}
-		w.network.CIDRs = append(w.network.CIDRs, prefix.Masked())
+		w.network.CIDRs = append(w.network.CIDRs, prefix.Masked().String())
 	}
 	w.network.Hosts = append(w.network.Hosts, own...)
 	for i, address := range own {

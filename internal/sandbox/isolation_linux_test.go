@@ -46,7 +46,7 @@ func TestToolsWork(t *testing.T) {
 func TestLoopbackInside(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		if output, result := shell(t, s, dir, "./attack __attack loopback"); result.ExitCode != 0 {
 			t.Errorf("the loopback inside does not work: %s", output)
 		}

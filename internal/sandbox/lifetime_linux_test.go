@@ -276,7 +276,7 @@ func TestThreadBomb(t *testing.T) {
 		}
 		before := content(t, "/proc/sys/kernel/pid_max")
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		output, result := shell(t, s, dir, fmt.Sprintf("./attack __attack threads %d", plan{}.maxThreads()))
 		if result.ExitCode == 0 || result.TimedOut || strings.Contains(output, "all of them") {
 			t.Errorf("%+v, output %.300q", result, output)
@@ -307,7 +307,7 @@ func TestMemoryHog(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.memory = 512 << 20
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		output, result := shell(t, s, dir, "./attack __attack memory & ./attack __attack memory & wait")
 		if result.ExitCode != 137 || !strings.Contains(output, "MiB of memory") {
 			t.Errorf("%+v, output %.300q", result, output)

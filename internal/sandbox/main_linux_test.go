@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -246,10 +247,16 @@ func leavesNothing(t testing.TB, before int) {
 	})
 }
 
-// binary copies this test program into the workspace, where a command can start it.
-func binary(t testing.TB, dir string) string {
+// attacker copies a program that tries to break out into the workspace, where a command can start it: this one, or that of TEST_ATTACK, which is built from
+// the same without the race detector. There are hundreds of attempts, and with it each takes four times as long to begin.
+func attacker(t testing.TB, dir string) string {
 	t.Helper()
-	in, err := os.Open(self)
+	return copyOf(t, cmp.Or(os.Getenv("TEST_ATTACK"), self), dir)
+}
+
+func copyOf(t testing.TB, program, dir string) string {
+	t.Helper()
+	in, err := os.Open(program)
 	must(t, err)
 	defer in.Close()
 	path := filepath.Join(dir, "attack")
@@ -296,9 +303,12 @@ func TestOrdinaryUser(t *testing.T) {
 	if os.Getenv(allEscapes) != "" {
 		again, verbose = "^Test(Probe|Escapes)$", "true"
 	}
-	tests := exec.Command(binary(t, dir), "-test.timeout=30m", "-test.run="+again, "-test.skip=^Test("+sameForEveryUser+")$", "-test.v="+verbose)
+	tests := exec.Command(copyOf(t, self, dir), "-test.timeout=30m", "-test.run="+again, "-test.skip=^Test("+sameForEveryUser+")$", "-test.v="+verbose)
 	tests.Dir = dir
-	tests.Env = []string{allEscapes + "=" + os.Getenv(allEscapes), "TMPDIR=" + dir, "HOME=" + dir, "PATH=" + os.Getenv("PATH")}
+	tests.Env = []string{"TMPDIR=" + dir, "HOME=" + dir}
+	for _, name := range []string{allEscapes, "TEST_ATTACK", "GORACE", "PATH"} {
+		tests.Env = append(tests.Env, name+"="+os.Getenv(name))
+	}
 	tests.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	output, err := tests.CombinedOutput()
 	if err != nil {

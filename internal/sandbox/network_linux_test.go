@@ -56,7 +56,7 @@ func networkTo(private bool) func(Access) (Proxy, error) {
 func online(t testing.TB, s *Sandbox, script string, hosts ...string) (string, domain.CommandResult) {
 	t.Helper()
 	dir := folder(t)
-	binary(t, dir)
+	attacker(t, dir)
 	return run(t, s, domain.Command{Argv: []string{"sh", "-c", script}, Dir: dir, Hosts: hosts, Timeout: ample})
 }
 
@@ -145,7 +145,7 @@ func TestNetworkEndsWithTheCommand(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.config.Network = networkTo(true)
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		for _, way := range []string{"get http://localhost:" + port + "/", "tunnel localhost:" + port} {
 			before := descriptors(t)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func TestNetworksHaveNamesInside(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.config.Network = networkTo(true)
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		e := domain.Environment{Name: "app", View: domain.ViewWorkspace, Networks: []domain.Network{corp}}
 		output := inView(t, s, dir, e, fmt.Sprintf(`grep ' %[2]s$' /etc/hosts | cut -d' ' -f1
 			bash -c 'exec 3<>/dev/tcp/%[2]s/%[1]s; printf "GET /direct HTTP/1.0\r\nHost: db\r\n\r\n" >&3; tail -1 <&3'

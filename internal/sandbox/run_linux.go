@@ -168,7 +168,7 @@ func (p plan) start(pipes *pipes, output pipe, further ...pipe) (*running, error
 		return nil, pipes.err
 	}
 	supervisor := &exec.Cmd{
-		Path: self, Args: []string{"signoff", superviseArg}, Dir: "/", Env: p.stageEnvironment(),
+		Path: program, Args: []string{"signoff", superviseArg}, Dir: "/", Env: p.stageEnvironment(),
 		Stdin: control.theirs, Stdout: output.theirs, Stderr: reports.theirs,
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
 	}

@@ -34,9 +34,10 @@ type supervisor struct {
 }
 
 const (
-	censusInterval = 50 * time.Millisecond
-	killInterval   = 2 * time.Millisecond // between two rounds: each round's dead leave their children to us
-	troubleLimit   = 4 << 10
+	censusInterval  = 50 * time.Millisecond
+	killInterval    = 2 * time.Millisecond // between two rounds: each round's dead leave their children to us
+	maxKillInterval = 64 * time.Millisecond
+	troubleLimit    = 4 << 10
 )
 
 // supervise is the stage below the server. It ends when nothing is left below it.
@@ -103,20 +104,24 @@ func readOrders(orders *json.Decoder, requests chan<- struct{}) {
 	}
 }
 
-// waitForTree returns when no child is left. It kills all that outlives the command, and everything as soon as it is asked to.
+// waitForTree returns when no child is left. It kills all that outlives the command, and everything as soon as it is asked to. Between two deaths its
+// rounds become rarer: on a machine without a free processor, dozens of supervisors that look every few milliseconds keep what they have killed from ending.
 func (s *supervisor) waitForTree(deaths, stop <-chan os.Signal, requests, over <-chan struct{}) {
 	tick := time.NewTicker(censusInterval)
 	defer tick.Stop()
 	if s.plan.Process {
 		tick.Stop() // a process has no census, and may sit still for hours
 	}
+	pause := killInterval
 	for !s.reap() {
 		if s.killing() {
 			killChildren()
-			tick.Reset(killInterval)
+			tick.Reset(pause)
+			pause = min(2*pause, maxKillInterval)
 		}
 		select {
 		case <-deaths:
+			pause = killInterval
 		case <-tick.C:
 			s.census()
 		case text, more := <-s.trouble:

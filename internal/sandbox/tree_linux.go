@@ -65,10 +65,11 @@ func children(pid int) []int {
 	if !childrenListed() {
 		return childrenBySearch(pid)
 	}
-	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	threads := fmt.Sprintf("/proc/%d/task", pid)
+	entries, _ := os.ReadDir(threads) // not a pattern: to match one, the folder of each thread is read as well, with its fifty files
 	var all []int
-	for _, list := range lists {
-		text := beginning(list)
+	for _, entry := range entries {
+		text := beginning(filepath.Join(threads, entry.Name(), "children"))
 		for field := range bytes.FieldsSeq(text) {
 			if child, err := strconv.Atoi(string(field)); err == nil {
 				all = append(all, child)

@@ -140,7 +140,7 @@ func TestACommandWorksInAMount(t *testing.T) {
 func TestNoLocalSocketsOutsideOfTheWorkspaceView(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		dir := folder(t)
-		binary(t, dir)
+		attacker(t, dir)
 		if output := inView(t, s, dir, machineView, "./attack __attack localsockets"); output != "socket refused\nsocketpair made\n" {
 			t.Errorf("the command says:\n%s", output)
 		}
@@ -327,7 +327,7 @@ func TestProcessesInAnEnvironment(t *testing.T) {
 	each(t, isolated, func(t *testing.T, s *Sandbox) {
 		s.processes, s.config.Network = byPIDNamespace, networkTo(true)
 		dir, lent, outside := folder(t), filepath.Join(folder(t), "key"), filepath.Join(folder(t), "file")
-		binary(t, dir)
+		attacker(t, dir)
 		for _, path := range []string{lent, outside} {
 			must(t, os.WriteFile(path, []byte("content\n"), 0o600))
 		}

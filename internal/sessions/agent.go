@@ -130,6 +130,11 @@ func (a *agent) prompt() error {
 	ctx, stop := context.WithCancelCause(a.claim.lease)
 	a.turn.stop, a.turn.gone = stop, make(chan struct{})
 	agent, inbox, gone, h := a.open, a.inbox, a.turn.gone, a.host()
+	if a.external() {
+		if once, shared := a.engine.ledger.Share(h.holder); shared {
+			h.share = newShare(once, a.progress.Usage)
+		}
+	}
 	go func() {
 		result := &turnResult{}
 		defer func() {
@@ -140,7 +145,7 @@ func (a *agent) prompt() error {
 			_ = inbox.put(item{done: result}) // refused only if the session has ended
 		}()
 		failpoint.Hit(failpoint.BeforeAgentPrompt)
-		result.stop, result.err = agent.Prompt(ctx, h, prompt)
+		result.stop, result.err = h.keepShare(ctx, func(ctx context.Context) (domain.StopReason, error) { return agent.Prompt(ctx, h, prompt) })
 		failpoint.Hit(failpoint.AfterAgentPrompt)
 	}()
 	return nil
@@ -148,23 +153,15 @@ func (a *agent) prompt() error {
 
 func (a *agent) host() *host {
 	return &host{
-		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, environment: a.environment, guide: a.engine.guide, sandbox: a.engine.sandbox, store: a.engine.store,
+		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, environment: a.environment, viewed: a.viewedFiles(), guide: a.engine.guide, sandbox: a.engine.sandbox, store: a.engine.store,
 		vault: a.engine.vault, masker: a.engine.masker, runbook: a.blocks.runbook(), policy: a.rules.policy,
+		ledger: a.engine.ledger, holder: a.holder(),
 	}
 }
 
 // history is the conversation so far: the messages that the client brought, and those of the log.
 func (a *agent) history() ([]domain.Message, error) {
-	var history []domain.Message
-	for _, m := range a.execution.Request.Context {
-		history = append(history, m.Message())
-	}
-	for _, m := range a.execution.Request.Messages {
-		history = append(history, domain.Message{Role: m.Role, Text: m.Content})
-	}
-	if prompt, parts := a.execution.Request.Prompt, a.execution.Request.Parts; strings.TrimSpace(prompt) != "" || parts != nil {
-		history = append(history, domain.Message{Role: domain.RoleUser, Text: prompt, Parts: parts})
-	}
+	history := a.execution.Request.Brought()
 	if a.recorder.transcript == nil && a.progress.Turn.Number == 1 && !a.fromQueue(1) && a.turn.continued == nil {
 		return history, nil
 	}
@@ -232,6 +229,11 @@ const goOn = "The process in which you were working was stopped in the middle of
 // reason instead.
 func (a *agent) providerFailed() bool {
 	return !a.external() && !a.turn.stopped() && errors.Is(a.turn.result.err, domain.ErrProviderUnavailable)
+}
+
+// budgetSpent tells whether the turn has ended because nothing is left of a budget that the execution shares with others.
+func (a *agent) budgetSpent() bool {
+	return !a.turn.stopped() && errors.Is(a.turn.result.err, domain.ErrBudgetSpent)
 }
 
 // brokeDown tells whether an external agent has ended its turn with an error that nobody here has caused, so that the next prompt

@@ -26,6 +26,7 @@ type call struct {
 	client          *domain.ClientCall // of a call that the client runs
 	refusal         *refusal           // of a call that an external agent began before it asked
 	retry           *domain.Decision   // of a call of unknown outcome: the decision to try it again
+	undelivered     bool               // its message has not reached the child, as far as this session knows
 	repeat          json.RawMessage    // of a paused call: what its request is repeated with
 }
 
@@ -65,7 +66,13 @@ func (c *call) inquires() bool { return c.paused() || c.ask != nil && c.ask.inqu
 func (c *call) generation() int { return c.logged().Generation }
 
 // runsHere tells whether the server or its agent is at work on the call.
-func (c *call) runsHere() bool { return c.running() && !c.awaitsClient() }
+func (c *call) runsHere() bool { return c.running() && !c.awaitsClient() && !c.awaitsDelegate() }
+
+// awaitsDelegate tells whether the call waits for children.
+func (c *call) awaitsDelegate() bool {
+	open := c.logged()
+	return open.Running && open.Awaits == domain.AwaitsDelegate
+}
 
 // awaitsClient tells whether only the client can bring the call any further.
 func (c *call) awaitsClient() bool {
@@ -75,8 +82,8 @@ func (c *call) awaitsClient() bool {
 // awaitsSlot tells whether the call is allowed, and waits only for a slot.
 func (c *call) awaitsSlot() bool { return c.delayed != nil }
 
-// waits tells whether a person or the client has to answer.
-func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() }
+// waits tells whether a person, the client or a child has to answer.
+func (c *call) waits() bool { return c.approval != nil || c.awaitsClient() || c.awaitsDelegate() }
 
 // expires is the time at which the question to a person or to the client expires; nil: never, or there is no question.
 func (c *call) expires() *time.Time {

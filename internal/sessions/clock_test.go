@@ -76,6 +76,48 @@ func TestParkingDoesNotSetTheClockBack(t *testing.T) {
 	}
 }
 
+// A budget of seconds is one for all turns, and the time between them is not in it.
+func TestBudgetOfSeconds(t *testing.T) {
+	works := func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
+		for range 2 {
+			if err := turn.Host.Emit(ctx, domain.MessageDelta{MessageID: fmt.Sprint("m", turn.Prompt.Turn), Text: "so "}); err != nil {
+				return "", err
+			}
+			select {
+			case <-time.After(10 * time.Second):
+			case <-ctx.Done():
+				return "", context.Cause(ctx)
+			}
+		}
+		return domain.StopEndTurn, nil
+	}
+	onFakeTimeWith(t, func(c *dispatch.Config) { c.Agents[domain.SourceInternal] = sessionstest.Open(works) }, func(t *testing.T, w *world) {
+		id := w.start(keepOpen, func(r *domain.Request) { r.Budget.Seconds, r.TimeoutSeconds = 50, 25 })
+		var begun time.Time
+		for turn := 1; turn <= 3; turn++ {
+			if turn > 1 {
+				w.say(id, "more", domain.WhenBusyEnqueue)
+			}
+			begun = time.Now()
+			if turn < 3 {
+				w.becomes(id, domain.StatusIdle, turn)
+				time.Sleep(time.Hour)
+			}
+		}
+		end := w.ended(id)
+		if end.Status != domain.StatusFailed || end.Output.FinishReason != domain.FinishBudget || end.Output.Error.Code != domain.CodeLimitReached {
+			t.Errorf("%s: %+v", end.Status, end.Output)
+		}
+		if took := time.Since(begun); took < 9*time.Second || took > 11*time.Second {
+			t.Errorf("the third turn took %s, 10 s were left", took)
+		}
+		warned := payloads[domain.BudgetWarned](t, w.events(id))
+		if len(warned) != 1 || warned[0].Limit != "seconds" || warned[0].Max != 50 || warned[0].Used < 40 {
+			t.Errorf("warned %+v", warned)
+		}
+	})
+}
+
 // talks says a word every ten seconds.
 func talks(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 	for {

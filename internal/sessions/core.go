@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"signoff/internal/budgets"
 	"signoff/internal/domain"
 )
 
@@ -64,6 +65,13 @@ func (c core) choosingSeconds() int {
 		return 0
 	}
 	return c.execution.Request.ApprovalTimeoutSeconds
+}
+
+// holder is this driver for the budgets that executions share.
+func (c core) holder() budgets.Holder {
+	return budgets.Holder{
+		Tenant: c.execution.Tenant, Execution: c.execution.ID, Epoch: c.claim.epoch, Root: c.execution.Root(), Tree: c.execution.SharedBudget(),
+	}
 }
 
 // claim is the right to drive an execution.

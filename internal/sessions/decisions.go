@@ -24,6 +24,9 @@ func (pm *permissions) readDecisions(change *changeSet) error {
 	if err := pm.clients.applyAnswers(change); err != nil {
 		return err
 	}
+	if err := pm.children.applyResults(change); err != nil {
+		return err
+	}
 	if !pm.calls.any(func(c *call) bool { return c.approval != nil }) {
 		pm.rules.behind = false
 		return nil
@@ -66,6 +69,7 @@ func (pm *permissions) endedBy(row domain.Approval) *call {
 func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.BeforeDecision)
 	c.approval = nil
+	change.reportAnswered(row.ID, row.Status)
 	if row.Kind == domain.ApprovalUnknownOutcome {
 		pm.resolve(change, c, row)
 		return

@@ -15,6 +15,7 @@
 //   - the texts (texts.go) are messages, thoughts and outputs that grow
 //   - the control (control.go) reads what others want of the execution
 //   - the rules (rules.go) judge a call, and the client calls (clientcalls.go) are those that the client runs
+//   - the delegates (delegates.go, delegatecalls.go) are the children of the execution; what a child tells its parent is in report.go
 //   - the permissions (permissions.go, decisions.go, newrules.go, withdrawals.go, unknownoutcome.go, inquiries.go) decide whether a call may run
 //   - the blocks (blocks.go) are those that the agent hands in
 //   - the agent (agent.go) is opened, prompted and closed here; host.go is what it is offered
@@ -61,6 +62,18 @@
 // The call by which an agent hands in blocks (blocks.go) stays open after its turn: their acceptance is its outcome, and the next turn
 // begins with that. Of several executions that generate blocks for one place the newest stays. If the final answer does not fit the
 // schema of the request, the session asks for it again, in a turn of its own (answer.go).
+//
+// # Children
+//
+// A call that delegates creates an execution, in the transaction that writes its start. The child has a session, a log and an agent of its own,
+// perhaps on another replica. Its driver writes its result to its row when it rests, and wakes the parent in the same transaction
+// (report.go). The parent takes each result once: with the outcome of the call that waits for it, or, if its turn has ended
+// meanwhile, as the prompt of one further turn. Between the two it is idle, and neither its idle timeout nor the clock of a turn runs.
+//
+// Parent and children work in one folder. None of them changes a file whose present content it has not viewed (viewedfiles.go, treelocks.go).
+//
+// While only its children or its parent can bring an execution any further, its place is free for others, see [Dispatcher]. Approvals of a child are its own; parent and
+// root are told of them. The end of a parent ends its children in the same transaction: it cancels those that are live and closes the others.
 //
 // # Waiting
 //

@@ -39,6 +39,7 @@ func (s *Session) end(end outcome) state {
 		return s.abandon(err)
 	}
 	for {
+		_ = s.delegates.read() // as they were known before is good enough: a child that is closed too late still ends after its turn
 		judged, err := s.judged(end)
 		if err == nil {
 			err = s.recorder.attempt(func() *changeSet { return s.terminal(judged) })
@@ -115,6 +116,7 @@ func (s *Session) terminal(end outcome) *changeSet {
 	if end.failure != nil { // it may quote a provider or an agent; the row is shown like the event
 		end.failure = &domain.Failure{Code: end.failure.Code, Message: s.engine.masker.MaskString(end.failure.Message)}
 	}
+	rested := s.progress.Status == domain.StatusIdle
 	change := s.recorder.begin()
 	change.advanced = true
 	s.texts.close(change, false)
@@ -136,6 +138,8 @@ func (s *Session) terminal(end outcome) *changeSet {
 		event.Reason, event.CancelledBy = end.cancel.Reason, &end.cancel.By
 	}
 	change.emit(event)
+	s.delegates.end(change, end)
+	change.reportRest(end.status, end, rested)
 	change.audit = append(change.audit, end.record(s.execution))
 	change.ended, change.output, change.accepted = &event, &output, s.blocks.accepted
 	return change

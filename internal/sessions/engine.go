@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"signoff/internal/approvals"
+	"signoff/internal/budgets"
 	"signoff/internal/domain"
 	"signoff/internal/events"
 	"signoff/internal/secrets"
@@ -24,6 +25,7 @@ type Engine struct {
 	workspace *workspace.Workspace
 	vault     Vault
 	masker    *secrets.Masker
+	ledger    Ledger
 
 	environments Environments
 	servers      approvals.Servers
@@ -35,6 +37,8 @@ type Engine struct {
 	parkAfter  time.Duration
 	drainGrace time.Duration
 	commands   *commandQueue
+	trees      *treeLocks // held while files of a tree change
+	delegates  Delegates
 	draining   <-chan struct{} // closes with the drain
 
 	committed func(domain.ExecutionID, int64, *domain.Progress) // see [Config]; nil but in tests
@@ -49,6 +53,11 @@ type Dispatcher interface {
 	Release(id domain.ExecutionID, epoch int64)
 	// Exited reports that a session and its agent have ended. It is the last call of a session.
 	Exited(s *Session)
+	// Enqueued reports that a session has queued children.
+	Enqueued()
+	// Yield reports whether a session waits for its children or its parent alone. Then its place is free for others: otherwise those who wait would hold all
+	// places, and those for whom they wait would get none.
+	Yield(id domain.ExecutionID, yields bool)
 	// Draining closes when the server begins to shut down.
 	Draining() <-chan struct{}
 	// HoldsLease is nil as long as this server may write.
@@ -72,6 +81,9 @@ type Store interface {
 	EditedDocument(ctx context.Context, id domain.ExecutionID) (*domain.Document, error)
 	LiveAt(ctx context.Context, tenant domain.TenantID, place string) ([]domain.ExecutionID, error)
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
+	Children(ctx context.Context, parent domain.ExecutionID) ([]domain.Child, error)
+	TreeSize(ctx context.Context, root domain.ExecutionID) (int, error)
+	ViewedFiles
 	ExecutionFile(ctx context.Context, execution domain.ExecutionID, id domain.FileID) (domain.File, []byte, error)
 	SaveFile(ctx context.Context, tenant domain.TenantID, file store.NewFile) (domain.File, error)
 }
@@ -100,6 +112,18 @@ type Vault interface {
 	Environment(names []string) ([]string, error)
 }
 
+// Ledger gives out the budgets that executions share.
+type Ledger interface {
+	// Daily is the daily budget of a tenant; without one it is the zero value.
+	Daily(tenant domain.TenantID) domain.SharedBudget
+	// Reserve is that of [domain.Host].
+	Reserve(ctx context.Context, by budgets.Holder, request domain.Estimate) (domain.Reservation, error)
+	// Share is what a turn of an external agent reserves at once; an execution that shares no budget reserves nothing.
+	Share(of budgets.Holder) (share domain.Estimate, shared bool)
+	// Release ends the reservations of earlier drivers.
+	Release(ctx context.Context, of budgets.Holder) error
+}
+
 // Config is how sessions are wired.
 type Config struct {
 	ParkAfter   time.Duration // how long an execution that waits for somebody keeps its session; 0 = 1 min
@@ -110,10 +134,13 @@ type Config struct {
 	Sandbox     Sandbox
 	Workspace   *workspace.Workspace
 	Vault       Vault
+	Ledger      Ledger // nil: executions share no budget
 
 	Environments Environments // nil: every execution sees the workspace alone
 	OpenFiles    OpenFiles    // of environments that show more
 	Guide        Guide        // nil: models are not told what they see
+
+	Delegates Delegates // nil: no execution may delegate
 
 	Servers approvals.Servers // how far MCP servers are trusted; nil: not at all
 
@@ -131,8 +158,11 @@ func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *En
 	e := &Engine{
 		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, environments: config.Environments, servers: config.Servers, openFiles: config.OpenFiles, guide: config.Guide,
 		masker: config.Masker, judges: config.Judge, maxEvents: config.MaxEvents, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
-		commands: newCommandQueue(config.MaxCommands), draining: dispatch.Draining(),
-		committed: config.committed, wallClock: config.wallClock,
+		commands: newCommandQueue(config.MaxCommands), trees: newTreeLocks(), delegates: config.Delegates, draining: dispatch.Draining(),
+		committed: config.committed, wallClock: config.wallClock, ledger: config.Ledger,
+	}
+	if e.ledger == nil {
+		e.ledger = budgets.NewLedger(nil, "", nil)
 	}
 	if e.wallClock == nil {
 		e.wallClock = time.Now

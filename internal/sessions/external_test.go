@@ -43,6 +43,48 @@ func abroad(t testing.TB, s *store.Store, script sessionstest.Script) (*world, *
 	return newWorld(t, s, nil, externally(external)), external
 }
 
+// TestSubagentOfAnAgent: what it does keeps its parent in the log, and what it says is the output of the call that stands for it, and not the
+// answer. Without an outcome of its own at the end of the turn, that call gets one.
+func TestSubagentOfAnAgent(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		w, _ := abroad(t, s, func(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error) {
+			for _, payload := range []domain.Payload{
+				domain.ToolCallRequested{ToolCallID: "subagent", Tool: "subagent", Class: domain.ClassDelegate, Arguments: json.RawMessage(`{}`)},
+				domain.ToolCallStarted{ToolCallID: "subagent", AllowedBy: "agent"},
+				domain.ToolCallUpdated{ToolCallID: "subagent", Output: "I look."},
+				domain.ToolCallRequested{ToolCallID: "c1", ParentToolCallID: "subagent", Tool: "execute", Class: domain.ClassExecute, Arguments: json.RawMessage(`{}`)},
+				domain.ToolCallStarted{ToolCallID: "c1", AllowedBy: "agent"},
+				domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded},
+				domain.AgentUpdated{Kind: "plan", Update: json.RawMessage(`{}`), ParentToolCallID: "subagent"},
+			} {
+				if err := t.Host.Emit(ctx, payload); err != nil {
+					return "", err
+				}
+			}
+			return domain.StopEndTurn, t.Say("m1", "Done.")
+		})
+		id := w.start(outside)
+		if text := w.ended(id).Output.Text; text != "Done." {
+			t.Errorf("the answer is %q", text)
+		}
+		log := w.events(id)
+		requested := payloads[domain.ToolCallRequested](t, log)
+		if len(requested) != 2 || requested[0].ParentToolCallID != "" || requested[1].ParentToolCallID != "subagent" {
+			t.Errorf("requests: %+v", requested)
+		}
+		if printed := payloads[domain.ToolCallUpdated](t, log); len(printed) != 1 || printed[0].Output != "I look." {
+			t.Errorf("printed: %+v", printed)
+		}
+		if passed := payloads[domain.AgentUpdated](t, log); len(passed) != 1 || passed[0].ParentToolCallID != "subagent" {
+			t.Errorf("passed on: %+v", passed)
+		}
+		ended := payloads[domain.ToolCallCompleted](t, log)
+		if len(ended) != 2 || ended[1].ToolCallID != "subagent" {
+			t.Errorf("outcomes: %+v", ended)
+		}
+	})
+}
+
 func TestAgentPermission(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer  func(*approvals.Answer)

@@ -14,6 +14,7 @@ import (
 
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
+	"signoff/internal/budgets"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
@@ -34,7 +35,12 @@ type host struct {
 	masker    *secrets.Masker
 
 	environment *environment
+	viewed      *viewedFiles // nil: the execution is in no tree
 	guide       Guide
+
+	ledger Ledger
+	holder budgets.Holder
+	share  *share // of the turn of an external agent; nil: the agent reserves each request itself
 }
 
 var _ domain.Host = (*host)(nil)
@@ -57,6 +63,9 @@ func (h *host) emit(ctx context.Context, state *domain.AnswerState, payloads []d
 			return fmt.Errorf("sessions: %s is not for an agent to tell", payload.EventType())
 		}
 		payloads[i] = h.maskProgress(payload)
+		if used, is := payload.(domain.UsageUpdated); is && h.share != nil {
+			h.share.report(used.Usage)
+		}
 	}
 	return h.inbox.emit(ctx, state, payloads)
 }
@@ -89,9 +98,20 @@ func (h *host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answ
 	return answer.answer, cmp.Or(err, answer.err)
 }
 
+func (h *host) Reserve(ctx context.Context, request domain.Estimate) (domain.Reservation, error) {
+	return h.ledger.Reserve(ctx, h.holder, request)
+}
+
 func (h *host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
 	asked := newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call})
 	asked.client = true
+	answer, err := h.await(ctx, asked)
+	return answer.grant.Message, err
+}
+
+func (h *host) Delegate(ctx context.Context, call domain.ToolCall) (string, error) {
+	asked := newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call})
+	asked.delegates = true
 	answer, err := h.await(ctx, asked)
 	return answer.grant.Message, err
 }
@@ -160,6 +180,10 @@ func (h *host) OpenFile(ctx context.Context, path string) (fs.File, error) {
 	return file, h.explained(path, false, err)
 }
 
+func (h *host) ViewFile(ctx context.Context, path string, show func(file fs.File) error) error {
+	return h.viewed.show(ctx, path, func() (fs.File, error) { return h.OpenFile(ctx, path) }, show)
+}
+
 func (h *host) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {
 	files, err := h.environment.access(ctx)
 	if err != nil {
@@ -176,14 +200,16 @@ func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) err
 	if err != nil {
 		return err
 	}
-	failpoint.Hit(failpoint.BeforeFileChange)
-	err = files.Change(ctx, changes, func() error {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return h.lease()
+	err = h.viewed.change(ctx, changes, func(changes []domain.FileChange) error {
+		failpoint.Hit(failpoint.BeforeFileChange)
+		defer failpoint.Hit(failpoint.AfterFileChange)
+		return files.Change(ctx, changes, func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			return h.lease()
+		})
 	})
-	failpoint.Hit(failpoint.AfterFileChange)
 	for _, change := range changes {
 		if explained := h.explained(change.Path, true, err); explained != err { //nolint:errorlint // the same, or another
 			return explained
@@ -349,7 +375,7 @@ func (h *host) SaveMemory(ctx context.Context, scope domain.MemoryScope, revisio
 	}
 	content = h.masker.MaskString(content)
 	by := domain.Actor{Name: "execution " + string(h.execution.ID)}
-	record := audit.Memory(h.execution.ID, scope, revision, len(content), by, audit.BySession)
+	record := audit.Memory(scope, revision, len(content), by, audit.BySession).InTree(*h.execution)
 	return h.store.SaveMemory(ctx, h.execution.Tenant, store.MemorySave{
 		Scope: scope, Revision: revision, Content: content, By: by, Record: record, Execution: h.execution.ID, Epoch: h.epoch,
 	})

@@ -59,13 +59,14 @@ type delta struct {
 	text strings.Builder
 }
 
-// ask is a waiting Authorize, CallClient, Ask or Inquire.
+// ask is a waiting Authorize, CallClient, Delegate, Ask or Inquire.
 type ask struct {
 	domain.Question
-	client   bool            // if the call may run, the client runs it
-	inquires bool            // the MCP server of the call asks
-	repeat   json.RawMessage // of an inquiry: the call does not run until the answer starts it again; nil: it runs on
-	reply    chan reply      // one slot: the answer never waits for the asker
+	client    bool            // if the call may run, the client runs it
+	delegates bool            // if the call may run, it is about children
+	inquires  bool            // the MCP server of the call asks
+	repeat    json.RawMessage // of an inquiry: the call does not run until the answer starts it again; nil: it runs on
+	reply     chan reply      // one slot: the answer never waits for the asker
 }
 
 // submission is a waiting SubmitBlocks.

@@ -19,9 +19,30 @@ func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Fa
 	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
 }
 
+// interruptSpent interrupts the execution because the budget of its tenant's day is spent. The calls that an external agent has open end here: its process is
+// stopped.
+func (s *Session) interruptSpent() state {
+	failure := domain.FailureOf(s.turn.result.err)
+	if !s.external() {
+		return s.interruptTurnOf(domain.CauseDailyBudget, failure)
+	}
+	if err := s.endOpen(); err != nil {
+		return s.abandon(err)
+	}
+	change := s.recorder.begin()
+	s.texts.close(change, false)
+	s.calls.close(change)
+	if err := s.recorder.commit(change); err != nil {
+		return s.abandon(err)
+	}
+	s.forgetTurn()
+	return s.interruptTurnOf(domain.CauseDailyBudget, failure)
+}
+
 // interrupt waits until somebody chooses how to go on.
 func (s *Session) interrupt(change *changeSet, why interruption) state {
 	change.transition(domain.StateChanged{To: domain.StatusInterrupted, Reason: why.reason, Cause: why.cause, Code: why.code})
+	change.report(domain.DelegateUpdated{ExecutionID: s.execution.ID, Status: domain.StatusInterrupted, Cause: why.cause}, false)
 	if err := s.recorder.commit(change); err != nil {
 		return s.abandon(err)
 	}
@@ -58,6 +79,7 @@ var whatHappened = map[domain.InterruptCause]string{
 	domain.CauseProvider:    "The request to the model failed",
 	domain.CauseRecovery:    "The execution was recovered again and again without progress",
 	domain.CauseProcessGone: "The agent's process was lost",
+	domain.CauseDailyBudget: "The daily budget of the tenant was spent",
 }
 
 // resume continues as somebody has chosen.

@@ -129,6 +129,8 @@ func (o *openCalls) lastOutcome(c *call) domain.ToolCallCompleted {
 		return c.clientOutcome()
 	case c.refusal != nil:
 		outcome, failure = c.refusal.outcome, c.refusal.failure
+	case c.awaitsDelegate():
+		failure.Message = "The turn ended while this call waited for another agent."
 	case c.running() && (o.unaccounted() || !o.progress.Turn.Open):
 		outcome = domain.OutcomeUnknown
 		failure = domain.Failure{Code: domain.CodeOutcomeUnknown, Message: leftOpen}
@@ -212,6 +214,7 @@ func (o *openCalls) attach() {
 		if open.Awaits == domain.AwaitsClient {
 			c.client = &domain.ClientCall{ToolCallID: id, State: domain.ClientCallWaiting} // until its row is read
 		}
+		c.undelivered = c.awaitsDelegate() && c.Tool == domain.MessageDelegateTool
 		o.open[id] = c
 	}
 }

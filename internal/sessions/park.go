@@ -48,6 +48,8 @@ func (s *Session) park() state {
 		return s.readAgain(unread)
 	case decided:
 		return s.readControl
+	case !s.parking.possible(): // a child has just ended its turn
+		return s.current()
 	}
 	return s.suspend(head.ForeignWrites)
 }

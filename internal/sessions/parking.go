@@ -15,6 +15,7 @@ type parking struct {
 	control     *control
 	agent       *agent
 	turn        *turnRun
+	delegates   *delegates
 }
 
 // timer delivers when the session has been quiet for long enough; never if it cannot be parked, or would wake at once.
@@ -26,8 +27,27 @@ func (p *parking) timer() (<-chan time.Time, func() bool) {
 	if p.awaitsRetry() && !p.keptRunning() { // the length of the wait is known
 		quiet = 0
 	}
+	if p.waitsInTree() {
+		quiet = min(quiet, treeQuiet)
+	}
 	timer := time.NewTimer(time.Until(p.control.quiet.Add(quiet)))
 	return timer.C, timer.Stop
+}
+
+// treeQuiet is how long a session stays that only waits for its children or its parent. One that answers soon does not cost a second reading of the log;
+// and of many that wait, few hold memory.
+const treeQuiet = time.Second
+
+// waitsInTree tells whether only children or the parent can bring the execution any further, or also a person.
+func (p *parking) waitsInTree() bool {
+	switch {
+	case p.progress.Status == domain.StatusIdle:
+		return p.execution.Request.Parent != nil || p.delegates.any(live)
+	case !p.progress.Turn.Open || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
+		return false
+	default:
+		return p.calls.any((*call).awaitsDelegate) && !p.delegates.anyReady()
+	}
 }
 
 // keptRunning tells whether the agent has something in its process that the log cannot bring back.
@@ -42,6 +62,8 @@ func (p *parking) possible() bool {
 	switch {
 	case p.progress.Status == domain.StatusInterrupted:
 		return true
+	case p.progress.Status == domain.StatusIdle && p.delegates.returned():
+		return false // they open the next turn
 	case p.progress.Status == domain.StatusIdle:
 		return !p.external() || p.agent.open == nil || p.recorder.agentSession != "" || p.progress.Turn.Number == 0
 	case !p.progress.Turn.Open || p.external() || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
@@ -73,6 +95,9 @@ func (p *parking) wakes() *time.Time {
 	}
 	switch p.progress.Status {
 	case domain.StatusIdle:
+		if p.delegates.any(live) {
+			return nil
+		}
 		return resting(p.execution.Request.IdleTimeoutSeconds)
 	case domain.StatusInterrupted:
 		return resting(p.choosingSeconds())
@@ -88,7 +113,7 @@ func (p *parking) wakes() *time.Time {
 // for the time at which a request to the model is repeated.
 func (p *parking) onlyWaits() bool {
 	waits := p.progress.Status == domain.StatusPendingToolApproval || p.progress.Status == domain.StatusExecutingTool || p.awaitsRetry()
-	if !waits || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
+	if !waits || p.delegates.anyReady() || !p.possible() || p.control.wanted() || len(p.permissions.decided) > 0 {
 		return false
 	}
 	if p.calls.any(func(c *call) bool { return c.approval != nil && p.changedFor(c, *c.approval) }) {

@@ -17,6 +17,7 @@ type permissions struct {
 	budget   *budget
 	calls    *openCalls
 	clients  *clientCalls
+	children *delegates
 	rules    *rules
 	control  *control
 	turn     *turnRun
@@ -43,12 +44,12 @@ func (pm *permissions) authorize(change *changeSet, a *ask) {
 	}
 	exposed := pm.mask(a)
 	c := pm.calls.announce(change, a.Call)
-	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil) || pm.budget.spent != nil {
+	if c == nil || c.ask != nil || (c.running() && a.ours() && c.client == nil && !c.awaitsDelegate()) || pm.budget.spent != nil {
 		a.reply <- nobody
 		return
 	}
 	c.ask = a
-	if c.client != nil { // an earlier driver asked the client, who may have answered since
+	if c.client != nil || c.awaitsDelegate() { // an earlier driver asked the client or a child, who may have answered since
 		change.advanced, pm.rules.behind = true, true
 		return
 	}
@@ -121,6 +122,12 @@ func (pm *permissions) judge(change *changeSet, c *call) {
 		})
 		return
 	}
+	if c.ask.delegates {
+		if err := pm.children.check(c); err != nil {
+			pm.refuse(change, c, domain.OutcomeFailed, domain.FailureOf(err))
+			return
+		}
+	}
 	judgement, judged, err := pm.rules.judgement(c, hash)
 	if err != nil { // it is judged when the rules can be read, and waits until then
 		pm.control.postpone(err)
@@ -176,6 +183,7 @@ func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval)
 	requested := approvals.Requested(approval)
 	requested.Sandbox, requested.Repeats = pm.confinedBy(c), c.ask.pauses()
 	change.emit(requested)
+	change.reportAsked(approval)
 }
 
 // isolation is the isolation that a person is shown; nil if the call runs no program.
@@ -208,6 +216,13 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 	}
 	if c.ask.client {
 		pm.clients.ask(change, c, started)
+		return
+	}
+	if c.ask.delegates {
+		if err := pm.children.start(change, c, started); err != nil { // the tree may have filled up since it was checked
+			c.approval = nil
+			pm.refuse(change, c, domain.OutcomeFailed, domain.FailureOf(err))
+		}
 		return
 	}
 	if pm.delay(change, c, started, answer) {

@@ -21,13 +21,8 @@ type recorder struct {
 // begin begins a change set.
 func (r *recorder) begin() *changeSet { return &changeSet{recorder: r} }
 
-// timeLeft delivers when the turn has been active for as long as it may; never while its clock stands still. The time that people
-// and clients take does not count.
-func (r *recorder) timeLeft() (<-chan time.Time, func() bool) {
+// timeLeft is for how long the turn may still be active. The time that people and clients take does not count.
+func (r *recorder) timeLeft() (left time.Duration, limited bool) {
 	limit := time.Duration(r.execution.Request.TimeoutSeconds) * time.Second
-	if limit == 0 || !r.progress.Active() {
-		return nil, func() bool { return false }
-	}
-	timer := time.NewTimer(limit - r.progress.ActiveTime(r.clock.now()))
-	return timer.C, timer.Stop
+	return limit - r.progress.ActiveTime(r.clock.now()), limit > 0
 }

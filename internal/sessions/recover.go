@@ -15,6 +15,9 @@ func (s *Session) recover() state {
 		}
 		return s.abandon(err) // it is acquired again in a while
 	}
+	if err := s.recovery.releaseBudgets(); err != nil {
+		return s.abandon(err)
+	}
 	if s.parking.onlyWaits() {
 		return s.parkAgain
 	}

@@ -41,6 +41,7 @@ type recovery struct {
 	permissions *permissions
 	blocks      *blocks
 	control     *control
+	delegates   *delegates
 }
 
 // read reads the log of an execution that is recovered, and the rows beside it. A log that is broken, and not only out of reach,
@@ -59,6 +60,9 @@ func (r *recovery) read() (broken bool, err error) {
 		return false, err
 	}
 	if r.blocks.document, err = r.engine.store.EditedDocument(ctx, r.execution.ID); err != nil {
+		return false, err
+	}
+	if err := r.delegates.read(); err != nil {
 		return false, err
 	}
 	if err := r.readPaused(ctx); err != nil {
@@ -89,6 +93,13 @@ func (r *recovery) readPaused(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// releaseBudgets ends what earlier drivers have reserved: their requests to the model are over, or will never be answered.
+func (r *recovery) releaseBudgets() error {
+	ctx, cancel := r.claim.reading()
+	defer cancel()
+	return r.engine.ledger.Release(ctx, r.holder())
 }
 
 // reason is the reason that the log has for the work of a new driver.

@@ -77,6 +77,10 @@ type attic struct {
 	gone        bool // somebody else is always quicker
 }
 
+func (a *attic) Below(context.Context, domain.ExecutionID) ([]domain.ExecutionID, error) {
+	return nil, nil
+}
+
 func (a *attic) Expired(_ context.Context, _ time.Duration, limit int) ([]domain.Execution, error) {
 	a.asked++
 	return make([]domain.Execution, min(limit, a.left)), nil

@@ -23,6 +23,7 @@ type Session struct {
 	inbox         *inbox // what the agent has said
 	rules         *rules
 	clients       *clientCalls
+	delegates     *delegates
 	permissions   *permissions
 	blocks        *blocks
 	translator    *translator
@@ -30,6 +31,7 @@ type Session struct {
 	recovery      *recovery
 	recovers      bool  // from an earlier driver, or from the queue
 	begun         bool  // the first turn began with the creation
+	yields        bool  // as the dispatcher was told last
 	foreignWrites int64 // how often others had written when the execution was acquired
 	exit          exit
 }
@@ -65,8 +67,9 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 	s.control = &control{core: c, watcher: watcher, seen: watcher.ForeignWrites(), quiet: time.Now()}
 	s.rules = &rules{core: c, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1)}
 	s.clients = &clientCalls{core: c, recorder: s.recorder, calls: s.calls}
+	s.delegates = &delegates{core: c, recorder: s.recorder, calls: s.calls}
 	s.permissions = &permissions{
-		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, clients: s.clients, rules: s.rules, control: s.control,
+		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, clients: s.clients, children: s.delegates, rules: s.rules, control: s.control,
 		turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
 	}
 	s.blocks = &blocks{core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, turn: s.turn}
@@ -79,10 +82,10 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 		agent: s.agent, turn: s.turn, inbox: s.inbox,
 	}
 	s.parking = &parking{
-		core: c, recorder: s.recorder, calls: s.calls, permissions: s.permissions, control: s.control, agent: s.agent, turn: s.turn,
+		core: c, recorder: s.recorder, calls: s.calls, permissions: s.permissions, control: s.control, agent: s.agent, turn: s.turn, delegates: s.delegates,
 	}
 	s.recovery = &recovery{
-		core: c, recorder: s.recorder, calls: s.calls, clients: s.clients, permissions: s.permissions, blocks: s.blocks, control: s.control,
+		core: c, recorder: s.recorder, calls: s.calls, clients: s.clients, permissions: s.permissions, blocks: s.blocks, control: s.control, delegates: s.delegates,
 	}
 	return s
 }

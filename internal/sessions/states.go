@@ -108,14 +108,29 @@ func (s *Session) current() state {
 func (s *Session) listen() state {
 	expiry, stopExpiry := s.calls.nextExpiry()
 	defer stopExpiry()
-	out, stopClock := s.recorder.timeLeft()
+	out, over, stopClock := s.timeLeft()
 	defer stopClock()
-	return s.await(expiry, out, s.timeOut)
+	return s.await(expiry, out, over)
+}
+
+// timeLeft delivers when the turn has been active for as long as it may, by its time-out or by the budget; never while its clock stands still.
+func (s *Session) timeLeft() (<-chan time.Time, state, func() bool) {
+	left, limited := s.recorder.timeLeft()
+	over := s.timeOut
+	if rest, bounded := s.budget.timeLeft(); bounded && (!limited || rest < left) {
+		left, limited, over = rest, true, s.spendTime
+	}
+	if !limited || !s.progress.Active() {
+		return nil, nil, func() bool { return false }
+	}
+	timer := time.NewTimer(left)
+	return timer.C, over, timer.Stop
 }
 
 // await waits for whatever comes first: a question expires, the time is over, or one of those events that can come in any state
 // that waits. A channel that is nil never delivers.
 func (s *Session) await(expiry, out <-chan time.Time, over state) state {
+	s.yield(s.parking.waitsInTree())
 	parking, stopParking := s.parking.timer()
 	defer stopParking()
 	select {
@@ -141,6 +156,14 @@ func (s *Session) await(expiry, out <-chan time.Time, over state) state {
 	}
 }
 
+// yield tells the dispatcher whether the place of the session is free for others.
+func (s *Session) yield(yields bool) {
+	if s.yields != yields {
+		s.yields = yields
+		s.engine.dispatch.Yield(s.execution.ID, yields)
+	}
+}
+
 // readInbox takes what the agent has said.
 func (s *Session) readInbox() state {
 	s.control.quiet = time.Now()
@@ -152,7 +175,7 @@ func (s *Session) readInbox() state {
 		return s.afterTurn
 	case s.budget.spent != nil:
 		return s.stopSpending
-	case s.rules.behind:
+	case s.rules.behind || s.delegates.behind:
 		return s.readControl
 	default:
 		return s.current()
@@ -192,7 +215,7 @@ func (s *Session) readControl() state {
 		return s.readAgain(err)
 	}
 	s.control.seen = stirred
-	if s.rules.behind { // a question was just written
+	if s.rules.behind || s.delegates.behind { // a question was just written, or a call began to wait for children
 		return s.readControl
 	}
 	return s.notified
@@ -232,6 +255,11 @@ func (s *Session) timeOut() state {
 		return s.abandon(err)
 	}
 	return s.fail(timedOut(s.execution.Request.TimeoutSeconds))
+}
+
+func (s *Session) spendTime() state {
+	s.budget.timeIsUp()
+	return s.stopSpending
 }
 
 // expire ends the questions that have expired, each in a change of its own: a question that was answered in the last moment must

@@ -25,6 +25,7 @@ func (t *translator) commitInbox() error {
 	items, traces := t.inbox.take()
 	change := t.recorder.begin()
 	change.debug = traces
+	t.budget.countTime(change)
 	for _, i := range items {
 		if c := t.permissions.obsolete(i); c != nil {
 			if err := t.recorder.commit(change); err != nil {

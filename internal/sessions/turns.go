@@ -72,7 +72,11 @@ func (s *Session) startTurn(change *changeSet) {
 	s.texts.close(change, true) // between turns only the next turn ends a message
 	s.calls.close(change)
 	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
-	if s.fromQueue(started.Turn) {
+	switch {
+	case !s.fromQueue(started.Turn):
+	case len(s.control.requests.Prompts) == 0:
+		s.delegates.startTurn(change, &started)
+	default:
 		next := s.control.requests.Prompts[0]
 		s.control.requests.Prompts = s.control.requests.Prompts[1:]
 		started.PromptID, started.Text, started.Parts, change.started = next.ID, next.Text, next.Parts, next.ID
@@ -114,6 +118,7 @@ func (s *Session) forgetTurn() {
 // enter writes the beginning of a turn and prompts the agent.
 func (s *Session) enter(change *changeSet) state {
 	change.to(domain.StatusWaiting, "")
+	change.report(domain.DelegateUpdated{ExecutionID: s.execution.ID, Status: domain.StatusWaiting, Turn: s.progress.Turn.Number}, false)
 	s.calls.deriveStatus(change) // an approval of an earlier driver may be open
 	s.budget.settle(change)
 	if err := s.recorder.commit(change); err != nil {
@@ -152,9 +157,17 @@ func (s *Session) afterTurn() state {
 	if s.agent.providerFailed() {
 		return s.interruptTurnOf(domain.CauseProvider, domain.FailureOf(s.turn.result.err))
 	}
+	if s.agent.budgetSpent() {
+		return s.interruptSpent()
+	}
+	if s.budget.refuses(s.turn.result.err) {
+		return s.fail(*s.budget.spent)
+	}
+	_ = s.delegates.read() // as they were known before is good enough: whatever they do later wakes this execution
 	end := s.ending()
 	s.budget.unmeasured()
-	if wrong := s.recorder.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 {
+	awaits := s.awaitsChildren(end)
+	if wrong := s.recorder.unfit(end); wrong != "" && len(s.control.requests.Prompts) == 0 && !awaits {
 		switch {
 		case s.progress.Turn.Repair < maxRepairs && end.stop == domain.StopEndTurn && s.budget.spent == nil && s.engine.isDraining():
 			return s.release() // the next driver asks again
@@ -170,11 +183,21 @@ func (s *Session) afterTurn() state {
 		return s.end(*s.budget.spent) // nothing is left for another turn
 	case len(s.control.requests.Prompts) > 0:
 		return s.endTurn(end, domain.StatusWaiting)
+	case awaits:
+		return s.endTurn(end, domain.StatusIdle)
 	case s.execution.Request.KeepOpen && s.control.requests.Close == nil:
 		return s.endTurn(end, domain.StatusIdle)
 	default:
 		return s.end(end)
 	}
+}
+
+// awaitsChildren tells whether the execution goes on after a turn with such an end, because its children are not done.
+func (s *Session) awaitsChildren(end outcome) bool {
+	if end.status != domain.StatusCompleted || s.budget.spent != nil || s.control.requests.Close != nil {
+		return false
+	}
+	return s.delegates.pending()
 }
 
 // reopen starts the agent's process again in the middle of its turn; the turn's clock goes on.
@@ -233,6 +256,12 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		}
 		change.resumed = s.control.requests.Resume != nil
 		change.to(next, "")
+		if next == domain.StatusIdle {
+			s.delegates.endTurn(change)
+		}
+		if next == domain.StatusIdle && !s.delegates.pending() { // otherwise it has a further turn
+			change.reportRest(next, end, false)
+		}
 		return change
 	}); err != nil {
 		if domain.CodeOf(err) != domain.CodeStale || s.control.read() != nil {
@@ -287,6 +316,12 @@ func (s *Session) idle() state {
 	case len(s.control.requests.Prompts) > 0:
 		return s.advance
 	case s.control.requests.Close != nil:
+		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
+	case s.delegates.returned():
+		return s.advance
+	case s.delegates.any(live):
+		return s.rest(0, nil)
+	case len(s.progress.Delegates) > 0 && !s.execution.Request.KeepOpen: // what it waited for has come to nothing
 		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {

@@ -44,7 +44,7 @@ func (pm *permissions) closeUnknown(change *changeSet) {
 			c.approval = nil
 		}
 		switch {
-		case c.client != nil: // the client was asked, not this server
+		case c.client != nil, c.awaitsDelegate(): // the client or a child was asked, not this server
 			continue
 		case c.running() && pm.asksOutcome(c) && pm.askOutcome(change, c):
 			continue

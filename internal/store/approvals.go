@@ -12,6 +12,7 @@ import (
 // ApprovalFilter chooses from the approvals of a tenant. Zero values choose all.
 type ApprovalFilter struct {
 	Execution domain.ExecutionID
+	Root      domain.ExecutionID // whose tree has asked, itself included
 	Status    []domain.ApprovalStatus
 	Cursor    string // Next of the page before
 	Limit     int
@@ -19,7 +20,9 @@ type ApprovalFilter struct {
 
 const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_version, class, arguments, summary,
 	working_directory, arguments_hash, status, requested_us, expires_us, decision, decided_arguments,
-	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation, mcp, mcp_definition, runbook_id, block_id, tool_description`
+	decided_answer, resolved_us, options, question, asked_by, reason, remember_options, isolation, mcp, mcp_definition, runbook_id, block_id, tool_description,
+	(select c.root_id from children c where c.execution_id = approvals.execution_id),
+	(select c.path from children c where c.execution_id = approvals.execution_id)`
 
 // storedIsolation is the column isolation: what confines the call, and what it sees.
 type storedIsolation struct {
@@ -83,17 +86,20 @@ func scanApproval(row scanner) (domain.Approval, error) {
 		remember, isolation         sql.NullString
 		tool, definition            sql.NullString
 		runbook, block, about       sql.NullString
+		root, path                  sql.NullString
 	)
 	err := row.Scan(&a.ID, &a.Tenant, &a.Execution, &a.Kind, &a.Call.ID, &a.Call.Tool, &a.Call.Version, &a.Call.Class,
 		&arguments, &a.Call.Summary, &a.WorkingDirectory, &a.ArgumentsHash, &a.Status, &requested, &expires,
 		&decision, &decidedArguments, &answer, &resolved, &options, &question, &a.AskedBy, &a.Reason, &remember, &isolation,
-		&tool, &definition, &runbook, &block, &about)
+		&tool, &definition, &runbook, &block, &about, &root, &path)
 	if err != nil {
 		return a, err
 	}
-	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a), decodeTool(tool, definition, &a)); err != nil {
+	if err := errors.Join(decodeOptional("remember_options", remember, &a.RememberOptions), decodeIsolation(isolation, &a), decodeTool(tool, definition, &a),
+		decodeOptional("path", path, &a.Path)); err != nil {
 		return a, err
 	}
+	a.Root = domain.ExecutionID(root.String)
 	a.RunbookID, a.BlockID, a.Call.Description = runbook.String, block.String, about.String
 	a.Call.Arguments, a.Options, a.Question = rawJSON(arguments), rawJSON(options.String), rawJSON(question.String)
 	a.Requested, a.Expires, a.Resolved = timeOf(requested), optionalTime(expires), optionalTime(resolved)
@@ -120,6 +126,10 @@ func (s *Store) Approvals(ctx context.Context, tenant domain.TenantID, filter Ap
 	in(&where, `status`, filter.Status)
 	if filter.Execution != "" {
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))
+	}
+	if filter.Root != "" {
+		root := text(string(filter.Root))
+		where.add(`(execution_id = $%d or execution_id in (select c.execution_id from children c where c.root_id = $%d))`, root, root)
 	}
 	return approvalList.page(ctx, s, `select `+approvalColumns+` from approvals`, where, filter.Cursor, filter.Limit)
 }

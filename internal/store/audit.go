@@ -11,23 +11,25 @@ import (
 // AuditFilter chooses from the audit of a tenant. Zero values choose all.
 type AuditFilter struct {
 	Execution domain.ExecutionID
+	Root      domain.ExecutionID // what was done by it, and by all executions below it
 	Action    string
 	After     int64 // the seq of the last entry that is known
 	Limit     int   // 0: as many as a page of other lists has
 }
 
-const auditColumns = `tenant_id, seq, time_us, action, execution_id, record, previous, hash`
+const auditColumns = `tenant_id, seq, time_us, action, execution_id, root_id, record, previous, hash`
 
 func scanAudit(row scanner) (domain.AuditEntry, error) {
 	var (
 		e         domain.AuditEntry
 		us        int64
 		execution sql.NullString
+		root      sql.NullString
 		// The record is read as it is stored, byte for byte: its hash is over that.
 		record []byte
 	)
-	err := row.Scan(&e.Tenant, &e.Seq, &us, &e.Action, &execution, &record, &e.Previous, &e.Hash)
-	e.Time, e.Execution, e.Record = timeOf(us), domain.ExecutionID(execution.String), json.RawMessage(record)
+	err := row.Scan(&e.Tenant, &e.Seq, &us, &e.Action, &execution, &root, &record, &e.Previous, &e.Hash)
+	e.Time, e.Execution, e.Root, e.Record = timeOf(us), domain.ExecutionID(execution.String), domain.ExecutionID(root.String), json.RawMessage(record)
 	return e, err
 }
 
@@ -37,6 +39,9 @@ func (s *Store) Audit(ctx context.Context, tenant domain.TenantID, filter AuditF
 	where.add(`tenant_id = $%d and seq > $%d`, text(string(tenant)), filter.After)
 	if filter.Execution != "" {
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))
+	}
+	if filter.Root != "" {
+		where.add(`(execution_id = $%[1]d or root_id = $%[1]d)`, text(string(filter.Root)))
 	}
 	if filter.Action != "" {
 		where.add(`action = $%d`, text(filter.Action))

@@ -21,7 +21,7 @@ type Change struct {
 	Update   *Update                 // the execution row
 	Ask      []domain.Approval       // new approvals, pending
 	Resolve  []Resolution            // pending approvals that end here
-	Remember []domain.PermissionRule // remembered decisions: rules of the execution or of its tenant
+	Remember []domain.PermissionRule // remembered decisions: rules of the execution, its tree, or its tenant
 	Pins     []domain.MCPPin         // definitions of MCP tools that a person approves here; the tenant is told by the execution
 	Hits     []string                // the rules that decided; a deleted one is no error
 	Progress bool                    // the execution made progress: its count of recoveries starts again
@@ -57,6 +57,20 @@ type Change struct {
 
 	// Park, by the driver, releases the execution until somebody writes to it.
 	Park *Park
+
+	// Linked are changes of other executions, each of another one, that are written with this one: all of them or nothing. Each is a creation under epoch 1,
+	// or under epoch 0. A driver creates the children of its execution so, tells the parent of its own rest, and ends its children. Only IfLive
+	// lets one be left out.
+	Linked []Change
+	// IfLive, of a linked change under epoch 0: it is left out where its execution has ended, or is gone.
+	IfLive bool
+	// Quiet, of a linked change under epoch 0: its events are for readers. They neither notify the driver nor wake the execution.
+	Quiet bool
+
+	// Rest, by the driver of a child and with a status that rests, is the result that the child has for its parent now, see domain.Child.
+	Rest *domain.DelegateResult
+	// Taken, by the driver of a parent, are the results that it has taken: of each child the number of the rest.
+	Taken map[domain.ExecutionID]int
 
 	Resumed bool // the driver has handled the request to resume; the next interruption needs a new one
 
@@ -213,6 +227,8 @@ type Result struct {
 	LastSeq int64
 	// Repeated: the answer or acceptance existed already. Nothing of the change is written, so its events have no seq.
 	Repeated bool
+	// Linked are the results of the linked changes, in their order. One that was left out has an error, and so have all where Err is not nil.
+	Linked []Result
 	// Tenant owns the execution.
 	Tenant domain.TenantID
 	// Owner drives the execution after the change, or died driving it; empty: no replica.
@@ -221,7 +237,9 @@ type Result struct {
 	//   - domain.CodeStale: the epoch does not hold any more, the execution has ended or is gone, an approval was not
 	//     pending, or not in time, a client's call does not wait any more, or is to expire before its time, a prompt is queued,
 	//     or not any more, or blocks were accepted and the driver does not know it;
-	//   - domain.CodeConflict: the idempotency key is taken, or the id or number of something new;
+	//   - domain.CodeConflict: the idempotency key is taken, or the id or number of something new, or the execution of a linked change has ended or
+	//     is gone;
+	//   - domain.CodeExecutionEnded, domain.CodeTooMany: the tree of a new child is over, or full;
 	//   - what [NewPrompt], [ResumeRequest], [ClientAnswering] and [Acceptance] name.
 	Err error
 }

@@ -13,22 +13,23 @@ import (
 	"signoff/internal/failpoint"
 )
 
-// Commit writes a batch of changes in one transaction, at most one change for each execution, and returns a result for each. A refused change
-// leaves nothing; the others of the batch are written. An error means that
+// Commit writes a batch of changes in one transaction, at most one change for each execution, linked ones included, and returns a result for each. A
+// refused change leaves nothing; the others of the batch are written, but for those that are linked with it. An error means that
 // nothing of the batch is in the database, except where it wraps [ErrCommitUnknown].
 func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) {
-	if err := checkBatch(changes); err != nil {
+	b := &batch{store: s, ctx: ctx, places: map[domain.ExecutionID]int{}, banned: map[int]error{}}
+	b.changes, b.mains = unlinked(changes)
+	if err := b.check(); err != nil {
 		return nil, err
 	}
 	if err := s.present(); err != nil {
 		return nil, err
 	}
-	makeText(changes)
-	b := &batch{store: s, ctx: ctx, changes: changes, places: map[domain.ExecutionID]int{}, banned: map[int]error{}}
-	for i, c := range changes {
+	makeText(b.changes)
+	for i, c := range b.changes {
 		b.order, b.places[c.Execution] = append(b.order, i), i
 	}
-	slices.SortFunc(b.order, func(i, j int) int { return cmp.Compare(changes[i].Execution, changes[j].Execution) })
+	slices.SortFunc(b.order, func(i, j int) int { return cmp.Compare(b.changes[i].Execution, b.changes[j].Execution) })
 	if b.plain() {
 		err := b.commitPlain()
 		return b.results, err
@@ -37,7 +38,7 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) 
 		err := s.retry(ctx, "commit changes", func() (fault, error) { return s.dialect.once(s, ctx, b.write) })
 		switch {
 		case err == nil:
-			return b.results, nil
+			return b.linkedResults(), nil
 		case !errors.Is(err, errAgain): // which comes at most once for each change
 			return nil, err
 		}
@@ -47,16 +48,18 @@ func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) 
 // errAgain: a change was refused after something of it had been written, so the transaction starts again without it.
 var errAgain = domain.Errorf(domain.CodeInternal, "a change was refused half-way")
 
-// checkBatch finds mistakes of the caller.
-func checkBatch(changes []Change) error {
-	seen := make(map[domain.ExecutionID]bool, len(changes))
-	for i := range changes {
-		c := &changes[i]
+// check finds mistakes of the caller.
+func (b *batch) check() error {
+	seen := make(map[domain.ExecutionID]bool, len(b.changes))
+	for i := range b.changes {
+		c := &b.changes[i]
 		switch {
 		case c.Execution == "" || string(c.Execution) != text(string(c.Execution)):
 			return broken(c, "it names no execution")
 		case seen[c.Execution]:
 			return broken(c, "it is the second one of the execution in its batch")
+		case c.Epoch < 0:
+			return broken(c, "no driver has an epoch below 1")
 		case c.Create != nil && c.Create.Execution.ID != c.Execution:
 			return broken(c, "it creates another execution")
 		case c.Create != nil && c.Epoch != 1:
@@ -73,7 +76,7 @@ func checkBatch(changes []Change) error {
 		if at := slices.IndexFunc(c.Ask, func(a domain.Approval) bool { return !a.Kind.Known() }); at >= 0 {
 			return broken(c, fmt.Sprintf("there is no kind of approval %q", c.Ask[at].Kind))
 		}
-		if why := cmp.Or(brokenRole(c), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenPins(c.Pins), brokenAudit(c.Audit)); why != "" {
+		if why := cmp.Or(brokenRole(c), b.brokenLink(i), brokenPrompt(c), brokenClients(c), brokenRules(c.Remember), brokenPins(c.Pins), brokenAudit(c.Audit)); why != "" {
 			return broken(c, why)
 		}
 		seen[c.Execution] = true
@@ -84,7 +87,7 @@ func checkBatch(changes []Change) error {
 // brokenRole finds what the writer of c may not write.
 func brokenRole(c *Change) string {
 	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 || len(c.States)+len(c.Paused) > 0 ||
-		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil
+		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil || c.Rest != nil || len(c.Taken) > 0
 	requests := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
 	switch {
 	case c.Epoch == 0 && drives:
@@ -93,6 +96,8 @@ func brokenRole(c *Change) string {
 		return "it makes a control request although it drives the execution"
 	case c.Resume != nil && !c.Resume.Mode.Known():
 		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
+	case c.Rest != nil && (c.Update == nil || !rests(c.Update.Status)):
+		return "it has a result of a rest without a status that rests"
 	}
 	return ""
 }
@@ -130,7 +135,8 @@ func makeText(changes []Change) {
 type batch struct {
 	store   *Store
 	ctx     context.Context
-	changes []Change
+	changes []Change                   // with the linked ones, see unlinked
+	mains   []int                      // of each change the place of the one that it is linked to, or its own; nil: nothing is linked
 	order   []int                      // of the changes, by execution: the order of their locks
 	places  map[domain.ExecutionID]int // of the changes
 	banned  map[int]error              // changes that were refused after they had written something
@@ -150,8 +156,8 @@ type takenHead struct {
 	owner   string
 }
 
-// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then files, then pins, then rules, each by id, and at last the
-// ends of the audit, by tenant. So two replicas cannot deadlock.
+// write takes the steps in the order in which every writer takes its locks: approvals, then heads, then files, then children, then pins, then rules, each by
+// id, and at last the ends of the audit, by tenant. So two replicas cannot deadlock.
 //
 // A check of an execution's state is a statement of its own behind that of the heads. Postgres takes the snapshot of a statement before it waits
 // for a lock, so a statement that waited does not see the writes of the transaction before it.
@@ -164,6 +170,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeCreateHeads, b.createHeads},
 		{failpoint.BeforeResolveApprovals, b.resolveApprovals},
 		{failpoint.BeforeTakeHeads, b.takeHeads},
+		{failpoint.BeforeCreateChildren, b.createChildren},
 		{failpoint.BeforeAdmitPrompts, b.admitPrompts},
 		{failpoint.BeforeAdmitResumes, b.admitResumes},
 		{failpoint.BeforeAdmitAnswers, b.admitAnswers},
@@ -171,6 +178,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeUseFiles, b.useFiles},
 		{failpoint.BeforeMovePrompts, b.movePrompts},
 		{failpoint.BeforeRefuseLosses, b.refuseLosses},
+		{failpoint.BeforeRestChildren, b.restChildren},
 		{failpoint.BeforeAppendEvents, b.appendEvents},
 		{failpoint.BeforeInsertDeliveries, b.insertDeliveries},
 		{failpoint.BeforeAppendFeed, b.appendFeed},
@@ -240,10 +248,18 @@ func (b *batch) live(yield func(int, *Change) bool) {
 	}
 }
 
+// refuse refuses a change, and with it those that it is linked with.
 func (b *batch) refuse(i int, why error) {
-	b.results[i].Err = why
-	if b.written[i] {
-		b.banned[i], b.again = why, true
+	first, end := b.linkedWith(i)
+	written := false
+	for member := first; member < end; member++ {
+		if member == i || b.results[member].Err == nil {
+			b.results[member].Err = why
+		}
+		written = written || b.written[member]
+	}
+	for member := first; written && member < end; member++ {
+		b.banned[member], b.again = b.results[member].Err, true
 	}
 }
 

@@ -64,14 +64,14 @@ func (b *batch) link(records map[string][]domain.AuditRecord) error {
 				return err
 			}
 			entries = append(entries, row{values: []any{string(end.Tenant), end.Seq, end.Time.UnixMicro(),
-				optionalText(string(end.Execution)), end.Action, string(end.Record), end.Previous, end.Hash}})
+				optionalText(string(end.Execution)), optionalText(string(end.Root)), end.Action, string(end.Record), end.Previous, end.Hash}})
 		}
 		heads = append(heads, row{values: []any{string(end.Tenant), end.Time.UnixMicro(), end.Hash}})
 	}
-	err = b.insert(`tenant text, seq bigint, time bigint, execution text, action text, record text, previous text, hash text`,
+	err = b.insert(`tenant text, seq bigint, time bigint, execution text, root text, action text, record text, previous text, hash text`,
 		entries, `
-		insert into audit (tenant_id, seq, time_us, execution_id, action, record, previous, hash)
-		select tenant, seq, time, execution, action, record, previous, hash from v where true`)
+		insert into audit (tenant_id, seq, time_us, execution_id, root_id, action, record, previous, hash)
+		select tenant, seq, time, execution, root, action, record, previous, hash from v where true`)
 	if err != nil {
 		return err
 	}
@@ -114,10 +114,10 @@ func (b *batch) takeChains(records map[string][]domain.AuditRecord) ([]domain.Au
 // after is the entry of record that follows end. What it is looked up by is made fit for the database before it is
 // encoded: the record and the columns say the same.
 func after(end domain.AuditEntry, record domain.AuditRecord) (domain.AuditEntry, error) {
-	record.Action, record.Execution = text(record.Action), domain.ExecutionID(text(string(record.Execution)))
+	record.Action, record.Execution, record.Root = text(record.Action), domain.ExecutionID(text(string(record.Execution))), domain.ExecutionID(text(string(record.Root)))
 	encoded, err := encode(record)
 	next := domain.AuditEntry{
-		Tenant: end.Tenant, Seq: end.Seq + 1, Time: end.Time, Action: record.Action, Execution: record.Execution,
+		Tenant: end.Tenant, Seq: end.Seq + 1, Time: end.Time, Action: record.Action, Execution: record.Execution, Root: record.Root,
 		Record: json.RawMessage(encoded), Previous: end.Hash,
 	}
 	next.Hash = next.Link()

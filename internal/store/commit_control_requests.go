@@ -20,17 +20,18 @@ func (b *batch) admitResumes() error {
 		execution domain.ExecutionID
 		status    domain.Status
 		cause     domain.InterruptCause
+		source    domain.SourceType
 		chosen    *ResumeRequest
 	}
 	standings, err := ask(b, `id text`, rows, func(row scanner) (s standing, err error) {
 		var cause, chosen sql.NullString
-		if err := row.Scan(&s.execution, &s.status, &cause, &chosen); err != nil {
+		if err := row.Scan(&s.execution, &s.status, &cause, &s.source, &chosen); err != nil {
 			return s, err
 		}
 		s.cause = domain.InterruptCause(cause.String)
 		s.chosen, err = optional[ResumeRequest]("resume", chosen)
 		return s, err
-	}, ` select e.id, e.status, `+interruptCause+`, e.resume from v join executions e on e.id = v.id`)
+	}, ` select e.id, e.status, `+interruptCause+`, e.source_type, e.resume from v join executions e on e.id = v.id`)
 	if err != nil {
 		return err
 	}
@@ -41,7 +42,7 @@ func (b *batch) admitResumes() error {
 		case s.status != domain.StatusInterrupted:
 			b.refuse(i, domain.Errorf(domain.CodeNotInterrupted,
 				"The execution is not interrupted: there is nothing to choose."))
-		case !slices.Contains(s.cause.ResumeModes(), mode):
+		case !slices.Contains(s.cause.ResumeModes(s.source), mode):
 			b.refuse(i, domain.Invalid("/mode", "An execution that was interrupted with the cause %s cannot be resumed with %s.", s.cause, mode))
 		case s.chosen != nil && s.chosen.Mode != mode:
 			b.refuse(i, domain.Errorf(domain.CodeConflict, "Somebody has already chosen otherwise: %s.", s.chosen.Mode))

@@ -45,27 +45,34 @@ func (b *batch) createExecutions() error {
 			updated = e.Created
 		}
 		place := e.Request.RunbookPlace()
+		var parent, root any
+		if above := e.Request.Parent; above != nil {
+			parent, root = text(string(above.Execution)), text(string(above.Root))
+		}
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), text(string(e.Request.Marshal())), string(e.Status),
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
 			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
 			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request), resumes(e.Request),
-			optionalText(place.RunbookID), optionalText(place.BlockID), text(string(cmp.Or(e.Request.Kind, domain.KindAgent)))}})
+			optionalText(place.RunbookID), optionalText(place.BlockID), text(string(cmp.Or(e.Request.Kind, domain.KindAgent))), parent, root}})
 	}
 	b.orderByAgentSession(rows)
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
-		place text, retain bigint, resumes text, runbook text, block text, kind text`, rows, `
+		place text, retain bigint, resumes text, runbook text, block text, kind text, parent text, root text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
-			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes, runbook_id, block_id, kind)
+			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes, runbook_id, block_id, kind,
+			parent_id, root_id)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes, runbook, block, kind
+			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes, runbook, block, kind, parent, root
 		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err
 	}
 	for _, one := range rows {
+		b.written[one.change] = b.written[one.change] || created[one.values[0].(string)]
+	}
+	for _, one := range rows {
 		if created[one.values[0].(string)] {
-			b.written[one.change] = true
 			continue
 		}
 		why, err := b.notCreated(&b.changes[one.change].Create.Execution)
@@ -115,6 +122,14 @@ func (b *batch) notCreated(e *domain.Execution) (*domain.Error, error) {
 	return domain.NotResumable("The execution %s is going on with that agent session.", others[0]), nil
 }
 
+// requires is what a server must understand to drive the execution, see [domain.Request]. No child is left to one that knows no trees.
+func requires(request domain.Request) int64 {
+	if request.Parent != nil {
+		return int64(max(request.Requires, domain.RequiresDelegation))
+	}
+	return int64(request.Requires)
+}
+
 func (b *batch) createHeads() error {
 	var rows []row
 	for i, c := range b.live {
@@ -124,7 +139,7 @@ func (b *batch) createHeads() error {
 		e := &c.Create.Execution
 		ended := e.Status.Terminal() || c.Update != nil && c.Update.Status.Terminal()
 		rows = append(rows, row{i, []any{string(e.ID), text(string(e.Tenant)), int64(len(c.Events)),
-			optionalText(string(c.Create.Owner)), flag(ended), flag(c.Create.Queued), int64(e.Request.Requires)}})
+			optionalText(string(c.Create.Owner)), flag(ended), flag(c.Create.Queued), requires(e.Request)}})
 	}
 	created, err := ask(b, `id text, tenant text, events bigint, owner text, ended bigint, queued bigint, requires bigint`, rows, scanTaken, `
 		insert into execution_heads (execution_id, tenant_id, last_seq, epoch, owner, recoveries, bell, ended, feed_key,

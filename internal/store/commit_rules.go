@@ -19,7 +19,7 @@ func brokenRules(rules []domain.PermissionRule) string {
 
 func brokenRule(rule domain.PermissionRule) string {
 	switch {
-	case rule.Scope != domain.RememberExecution && rule.Scope != domain.RememberGlobal:
+	case !rule.Scope.OfRule():
 		return fmt.Sprintf("a rule cannot hold for %q", rule.Scope)
 	case rule.Effect != domain.Allow && rule.Effect != domain.Ask && rule.Effect != domain.Deny:
 		return fmt.Sprintf("a rule cannot say %q", rule.Effect)
@@ -29,28 +29,29 @@ func brokenRule(rule domain.PermissionRule) string {
 
 // ruleList and insertRules are also those of [Store.CreateRule].
 const (
-	ruleList = `id text, scope text, execution text, effect text, matcher text, approval text, actor text, created bigint,
+	ruleList = `id text, scope text, execution text, tree bigint, effect text, matcher text, approval text, actor text, created bigint,
 		expires bigint, tenant text`
 	insertRules = `
-		insert into permission_rules (id, tenant_id, scope, execution_id, effect, matcher, approval_id, by, created_us,
+		insert into permission_rules (id, tenant_id, scope, execution_id, tree, effect, matcher, approval_id, by, created_us,
 			expires_us, hits)
-		select id, tenant, scope, execution, effect, matcher, approval, actor, created, expires, 0
+		select id, tenant, scope, execution, tree, effect, matcher, approval, actor, created, expires, 0
 		from v where true on conflict (id) do nothing returning id`
 )
 
 var errRuleTaken = domain.Errorf(domain.CodeConflict, "There is a permission rule with this id.")
 
-// ruleValues is a rule but for its tenant, which the caller knows better. A global one is of no execution.
-func ruleValues(rule domain.PermissionRule, execution domain.ExecutionID) ([]any, error) {
-	if rule.Scope == domain.RememberGlobal {
-		execution = ""
+// ruleValues is a rule but for its tenant, which the caller knows better. A rule of a tree is one of its root that holds below it, too.
+func ruleValues(rule domain.PermissionRule) ([]any, error) {
+	scope, tree := rule.Scope, int64(0)
+	if scope == domain.RememberTree {
+		scope, tree = domain.RememberExecution, 1
 	}
 	matcher, err := encode(rule.Matcher)
 	if err != nil {
 		return nil, err
 	}
 	by, err := encode(rule.By)
-	return []any{text(rule.ID), string(rule.Scope), optionalText(string(execution)), string(rule.Effect), matcher,
+	return []any{text(rule.ID), string(scope), optionalText(string(rule.Execution)), tree, string(rule.Effect), matcher,
 		optionalText(string(rule.Approval)), by, rule.Created.UnixMicro(), micros(rule.Expires)}, err
 }
 
@@ -58,7 +59,10 @@ func (b *batch) rememberRules() error {
 	var rows []row
 	for i, c := range b.live {
 		for _, rule := range c.Remember {
-			values, err := ruleValues(rule, c.Execution)
+			if rule.Scope == domain.RememberExecution {
+				rule.Execution = c.Execution
+			}
+			values, err := ruleValues(rule)
 			if err != nil {
 				return err
 			}
@@ -81,7 +85,7 @@ func (b *batch) countHits() error {
 	return b.insert(`id text, tenant text, execution text`, rows, `,
 		hit as (
 			select r.id, count(*) as times from v join permission_rules r on r.id = v.id and r.tenant_id = v.tenant
-				and (r.execution_id is null or r.execution_id = v.execution)
+				and `+holdsFor("r", "v.execution")+`
 			group by r.id),
 		locked as (
 			select hit.id, hit.times from hit join permission_rules r on r.id = hit.id

@@ -14,10 +14,14 @@ func (b *batch) takeHeads() error {
 		if c.Create != nil {
 			continue // its head was inserted with its numbers taken
 		}
-		ends := c.Update != nil && c.Update.Status.Terminal()
-		rows = append(rows, row{i, append([]any{string(c.Execution), c.Epoch, int64(len(c.Events)), flag(c.Progress), flag(ends),
+		driver, ends := c.Epoch, c.Update != nil && c.Update.Status.Terminal()
+		if c.Quiet {
+			driver = quietly
+		}
+		rows = append(rows, row{i, append([]any{string(c.Execution), driver, int64(len(c.Events)), flag(c.Progress), flag(ends),
 			flag(c.Cancel != nil)}, c.Park.values()...)})
 	}
+	rows = b.withRoots(rows)
 	for part := range b.store.dialect.parts(rows) {
 		if err := b.takeSome(part); err != nil {
 			return err
@@ -37,14 +41,26 @@ func (b *batch) takeSome(rows []row) error {
 	if err != nil {
 		return err
 	}
-	taken := make(map[string]bool, len(heads))
 	for _, head := range heads {
-		taken[string(head.execution)] = true
 		b.heads[head.execution] = head.takenHead
+		b.written[b.places[head.execution]] = true
 	}
-	b.settle(rows, taken, errNotDriven)
+	for _, row := range rows {
+		if _, taken := b.heads[domain.ExecutionID(row.values[0].(string))]; !taken && row.change != noChange {
+			b.missHead(row.change)
+		}
+	}
 	return nil
 }
+
+// In place of an epoch, a row of takeHeads can have one of these.
+const (
+	quietly    = -1 // writes as under epoch 0, and neither notifies the driver nor wakes the execution
+	onlyLocked = -2 // writes nothing
+)
+
+// noChange is the change of a row that belongs to none.
+const noChange = -1
 
 // lockHeads continues `with v (…) as (…)`. A row of v says what a change does to its head.
 func (d *dialect) lockHeads() string {
@@ -66,7 +82,7 @@ const updateHeads = `
 			queued_us = case when v.ends = 0 then h.queued_us end,
 			feed_key = case when h.feed_key > change_key() then h.feed_key else change_key() end
 		from locked as v
-		where h.execution_id = v.id and (v.driver = 0 and h.deleted_us is null or v.driver = h.epoch) and (v.writes is null or v.writes = h.bell) and h.ended = 0
+		where h.execution_id = v.id and (v.driver in (0, -1) and h.deleted_us is null or v.driver = h.epoch) and (v.writes is null or v.writes = h.bell) and h.ended = 0
 		returning execution_id, last_seq, tenant_id, feed_key, coalesce(owner, '')`
 
 // takenRow is a head that was taken, with its execution.

@@ -103,6 +103,18 @@ func create(tb testing.TB, s *store.Store, id domain.ExecutionID) {
 		ID: id, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}}})
 }
 
+// delegate creates a child, which waits for room.
+func delegate(tb testing.TB, s *store.Store, parent, id domain.ExecutionID) {
+	tb.Helper()
+	above, err := s.Execution(context.Background(), domain.DefaultTenant, parent)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	child := above.Delegated(id, domain.Request{Parent: above.ParentOf("call", "name", false)}, time.Now())
+	commit(tb, s, store.Change{Execution: parent, Epoch: 1, Linked: []store.Change{
+		{Execution: id, Epoch: 1, Create: &store.Creation{Execution: child, Queued: true}}}})
+}
+
 func commit(tb testing.TB, s *store.Store, changes ...store.Change) {
 	tb.Helper()
 	results, err := s.Commit(context.Background(), changes)

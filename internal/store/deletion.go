@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"slices"
+	"strconv"
 
 	"signoff/internal/domain"
 )
@@ -12,6 +14,8 @@ import (
 // clients: no read with a tenant finds it, no list and no feed shows it, its idempotency key is free, and only its driver may still write
 // to it. One that has not ended is asked to cancel by the actor of record, which goes to the audit. [Store.Remove] removes its rows
 // afterwards, portion by portion.
+//
+// A root is deleted with all executions below it; a child is refused as domain.CodeConflict.
 //
 // Deleting it again is no error and writes nothing; once its rows are gone it is not found.
 func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error {
@@ -23,27 +27,93 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.Ex
 	if err != nil {
 		return err
 	}
-	return s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {
-		deleted, err := one(ctx, tx, scanValue[bool], `
-			select deleted_us is not null from execution_heads where execution_id = $1 and tenant_id = $2`+s.dialect.lock,
-			text(string(id)), text(string(tenant)))
-		if err = s.found(err, "execution"); err != nil || deleted {
-			return err
-		}
-		for _, statement := range []struct {
-			text string
-			args []any
-		}{
-			{`update execution_heads set deleted_us = now_us(), bell = bell + 1, wake_us = 0, recoveries = 0 where execution_id = $1`, nil},
-			{`update executions set cancel = coalesce(cancel, $2), updated_us = now_us() where id = $1 and ended_us is null`, []any{cancel}},
-			{`delete from idempotency_keys where execution_id = $1`, nil},
-		} {
-			if _, err := tx.ExecContext(ctx, statement.text, append([]any{text(string(id))}, statement.args...)...); err != nil {
+	for {
+		err := s.transact(ctx, "delete an execution", func(tx *sql.Tx) error {
+			left, err := s.lockTree(ctx, tx, tenant, id)
+			if err != nil || len(left) == 0 {
 				return err
 			}
+			if err := s.markDeleted(ctx, tx, left, cancel); err != nil {
+				return err
+			}
+			return s.appendAudit(ctx, tx, tenant, record)
+		})
+		if !errors.Is(err, errGrown) { // which comes at most once for each child
+			return err
 		}
-		return s.appendAudit(ctx, tx, tenant, record)
-	})
+	}
+}
+
+// errGrown: a child was created while its tree was about to be locked, so the transaction starts again with it.
+var errGrown = domain.Errorf(domain.CodeInternal, "the tree has grown")
+
+// lockTree locks the heads of a root and of all executions below it, and returns those that are not deleted. All are locked in one statement, by id as
+// in a batch: ids are made by the clocks of several replicas, so that of a child may come before that of its root. Once the root is locked, no child is
+// created, see withRoots; one that was created while the statement waited for that lock is not among those that it has locked.
+func (s *Store) lockTree(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, root domain.ExecutionID) (left []string, err error) {
+	if err := s.refuseChild(ctx, tx, tenant, root); err != nil {
+		return nil, err
+	}
+	const below = `select execution_id from children where root_id = $1`
+	before, err := collect(ctx, tx, scanValue[string], below, text(string(root)))
+	if err != nil {
+		return nil, err
+	}
+	given := list{columns: columns("id text"), rows: [][]any{{text(string(root))}}}
+	for _, id := range before {
+		given.rows = append(given.rows, []any{id})
+	}
+	with, args := s.dialect.with(given)
+	heads, err := collect(ctx, tx, scanHead, with+`
+		select `+headColumns+` from execution_heads h where h.execution_id in (select id from v) and h.tenant_id = $`+strconv.Itoa(len(args)+1)+`
+		order by h.execution_id`+s.dialect.lock, append(args, text(string(tenant)))...)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(heads, func(h Head) bool { return h.Execution == root }) {
+		return nil, notFound("execution")
+	}
+	after, err := collect(ctx, tx, scanValue[string], below, text(string(root)))
+	if err == nil && slices.ContainsFunc(after, func(id string) bool { return !slices.Contains(before, id) }) {
+		err = errGrown
+	}
+	for _, head := range heads {
+		if !head.Deleted {
+			left = append(left, string(head.Execution))
+		}
+	}
+	return left, err
+}
+
+// refuseChild refuses to delete a child without its root. A server of an older version deletes a root alone: then nothing is against it.
+func (s *Store) refuseChild(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID) error {
+	roots, err := collect(ctx, tx, scanValue[string], `
+		select c.root_id from children c
+			join execution_heads h on h.execution_id = c.execution_id join execution_heads r on r.execution_id = c.root_id
+		where c.execution_id = $1 and c.tenant_id = $2 and h.deleted_us is null and r.deleted_us is null`, text(string(id)), text(string(tenant)))
+	if err == nil && len(roots) > 0 {
+		err = domain.Errorf(domain.CodeConflict, "The execution was delegated: it is deleted with its root %s.", roots[0])
+	}
+	return err
+}
+
+// markDeleted marks executions whose heads are locked.
+func (s *Store) markDeleted(ctx context.Context, tx *sql.Tx, ids []string, cancel string) error {
+	given := list{columns: columns("id text, cancel text")}
+	for _, id := range ids {
+		given.rows = append(given.rows, []any{id, cancel})
+	}
+	with, args := s.dialect.with(given)
+	for _, statement := range []string{
+		`update execution_heads as h set deleted_us = now_us(), bell = h.bell + 1, wake_us = 0, recoveries = 0 from v where h.execution_id = v.id`,
+		`update executions as e set cancel = coalesce(e.cancel, v.cancel), updated_us = now_us() from v where e.id = v.id and e.ended_us is null`,
+		`delete from idempotency_keys where execution_id in (select id from v)`,
+	} {
+		if _, err := tx.ExecContext(ctx, with+" "+statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Deleted is an execution that somebody has deleted, and of which rows are left.
@@ -52,12 +122,16 @@ type Deleted struct {
 	Ended     bool // its rows can be removed; before, its driver is to end it
 }
 
-// Deleted returns up to limit executions of all tenants that are deleted and of which rows are left, those that have ended first.
+// Deleted returns up to limit executions of all tenants that are deleted and of which rows are left, those that have ended first. A root is not among them
+// as long as there are executions below it.
 func (s *Store) Deleted(ctx context.Context, limit int) ([]Deleted, error) {
 	return selectAll(ctx, s, "read what is deleted", func(row scanner) (d Deleted, err error) { return d, row.Scan(&d.Execution, &d.Ended) }, `
-		select execution_id, ended = 1 from execution_heads where deleted_us is not null
+		select execution_id, ended = 1 from execution_heads where deleted_us is not null and `+childless+`
 		order by ended desc, deleted_us, execution_id limit $1`, limit)
 }
+
+// childless excludes roots that have children: removed before these, a root would leave them where nobody finds them.
+const childless = `not exists (select 1 from children c where c.root_id = execution_heads.execution_id)`
 
 // RemovedAtOnce is how many rows one call of [Store.Remove] removes at most, but for those that belong to the row of the execution itself.
 // SQLite has one writer: all others wait for so many rows, and not for a log of a million events.
@@ -74,6 +148,7 @@ var belongings = []struct{ table, key string }{
 	{"debug_messages", "n"},
 	{"answer_states", "message_id"},
 	{"paused_requests", "call_id"},
+	{"viewed_files", "path_hash"},
 	{"client_calls", "call_id"},
 	{"generations", "number"},
 	{"permission_rules", "id"},
@@ -89,13 +164,13 @@ const (
 )
 
 // Remove removes a portion of an execution that is deleted and has ended. The row of the execution itself goes last, so that whoever looks
-// for what is deleted finds it until then.
+// for what is deleted finds it until then. A root goes after all executions below it.
 func (s *Store) Remove(ctx context.Context, id domain.ExecutionID) (done Removal, err error) {
 	err = s.transact(ctx, "remove a deleted execution", func(tx *sql.Tx) error {
 		done = RemovalNone
 		head, err := one(ctx, tx, func(row scanner) (h removal, err error) { return h, row.Scan(&h.removed, &h.last) }, `
 			select removed_seq, last_seq from execution_heads
-			where execution_id = $1 and deleted_us is not null and ended = 1`+s.dialect.skipLocked, text(string(id)))
+			where execution_id = $1 and deleted_us is not null and ended = 1 and `+childless+s.dialect.skipLocked, text(string(id)))
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -146,6 +221,9 @@ func (r removal) remove(ctx context.Context, tx *sql.Tx, id domain.ExecutionID) 
 	statement, args := `update execution_heads set removed_seq = $2 where execution_id = $1`, []any{text(string(id)), to}
 	if to == r.last && removed+n < RemovedAtOnce {
 		done, statement, args = RemovalComplete, `delete from executions where id = $1`, args[:1]
+		if _, err := tx.ExecContext(ctx, `delete from budget_ledger where account = $1`, text(AccountOfTree(id))); err != nil {
+			return RemovalNone, err
+		}
 	}
 	_, err = tx.ExecContext(ctx, statement, args...)
 	return done, err

@@ -59,3 +59,29 @@ func TestADeletedExecutionIsRemovedInPortions(t *testing.T) {
 		}
 	})
 }
+
+// A server of an older version deletes and removes a root alone. Its children can still be deleted.
+func TestAChildWhoseRootIsGoneIsDeletedByItself(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		create(t, s, "root")
+		delegate(t, s, "root", "one")
+		delegate(t, s, "root", "two")
+		for _, step := range []struct {
+			older string
+			child domain.ExecutionID
+		}{
+			{`update execution_heads set deleted_us = 1 where execution_id = 'root'`, "one"},
+			{`delete from executions where id = 'root'`, "two"},
+		} {
+			if _, err := s.DB().ExecContext(t.Context(), step.older); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Delete(t.Context(), domain.DefaultTenant, step.child, domain.AuditRecord{Action: "execution.deleted"}); err != nil {
+				t.Fatal(err)
+			}
+			if head, err := s.Head(t.Context(), step.child); err != nil || !head.Deleted {
+				t.Errorf("%+v, %v", head, err)
+			}
+		}
+	})
+}

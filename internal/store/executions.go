@@ -8,8 +8,11 @@ import (
 	"signoff/internal/domain"
 )
 
-// ExecutionFilter chooses from the executions of a tenant. Zero values choose all.
+// ExecutionFilter chooses from the executions of a tenant. Zero values choose all roots.
 type ExecutionFilter struct {
+	Parent     domain.ExecutionID // whose children are wanted, in place of roots
+	Root       domain.ExecutionID // whose tree is wanted, itself included, in place of roots
+	All        bool               // roots and children
 	Status     []domain.Status
 	SourceType domain.SourceType
 	Agent      string // the name of an external agent
@@ -111,6 +114,7 @@ func (s scanFirst) Scan(into ...any) error { return s.row.Scan(append([]any{s.fi
 func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter ExecutionFilter) (Page[domain.Execution], error) {
 	var where conditions
 	where.add(`e.tenant_id = $%d and `+kept, text(string(tenant)))
+	filter.inTree(&where)
 	in(&where, `e.status`, filter.Status)
 	if filter.SourceType != "" {
 		where.add(`e.source_type = $%d`, text(string(filter.SourceType)))
@@ -133,7 +137,20 @@ func (s *Store) Executions(ctx context.Context, tenant domain.TenantID, filter E
 	return executionList.page(ctx, s, `select `+executionColumns+executionTables, where, filter.Cursor, filter.Limit)
 }
 
-// newestOf excludes executions with a newer one of the same runbook or block. It looks each up in the index of that column.
+// inTree chooses by the place of an execution in its tree.
+func (f ExecutionFilter) inTree(where *conditions) {
+	if f.Parent != "" {
+		where.add(`e.parent_id = $%d`, text(string(f.Parent)))
+	}
+	if f.Root != "" {
+		where.add(`(e.root_id = $%d or e.id = $%d and e.root_id is null)`, text(string(f.Root)), text(string(f.Root)))
+	}
+	if f.Parent == "" && f.Root == "" && !f.All {
+		where.add(`e.root_id is null`)
+	}
+}
+
+// newestOf excludes executions with a newer one of the same runbook or block, not counting children. It looks each up in the index of that column.
 func newestOf(of Latest) string {
 	column, ended, same := string(of), func(string) string { return "" }, ""
 	if of == LatestOfBlock { // a copied document has the ids of the first one
@@ -143,7 +160,7 @@ func newestOf(of Latest) string {
 	return `e.` + column + ` is not null` + ended("e") + ` and not exists (
 		select 1 from executions n join execution_heads nh on nh.execution_id = n.id
 		where n.tenant_id = e.tenant_id and n.` + column + ` = e.` + column + same + ` and (n.created_us, n.id) > (e.created_us, e.id)
-			and nh.deleted_us is null` + ended("n") + `)`
+			and n.root_id is null and nh.deleted_us is null` + ended("n") + `)`
 }
 
 var executionList = listing[domain.Execution]{

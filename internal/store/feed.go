@@ -52,8 +52,17 @@ type FeedPage struct {
 //
 // On SQLite, one writer commits after the other: all keys are 0 there, and nothing is ever held back.
 func (s *Store) Feed(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int) (FeedPage, error) {
+	return s.feedBehind(ctx, after, limit, bytes, selectChanges, text(string(tenant)))
+}
+
+// FeedOfTree is [Store.Feed], limited to a root and the executions below it.
+func (s *Store) FeedOfTree(ctx context.Context, tenant domain.TenantID, root domain.ExecutionID, after FeedCursor, limit, bytes int) (FeedPage, error) {
+	return s.feedBehind(ctx, after, limit, bytes, selectTreeChanges, text(string(tenant)), text(string(root)))
+}
+
+func (s *Store) feedBehind(ctx context.Context, after FeedCursor, limit, bytes int, changes string, of ...any) (FeedPage, error) {
 	limit = min(max(limit, 0), maxFeedLimit)
-	page, foreign, err := s.feedPage(ctx, tenant, after, limit, bytes)
+	page, foreign, err := s.feedPage(ctx, after, limit, bytes, changes, of)
 	if err == nil && foreign {
 		err = s.adoptFeed(ctx)
 	}
@@ -67,12 +76,11 @@ const maxFeedLimit = rowsAtOnce
 
 // feedPage looks the events up in a second statement, one by one: as a join of ranges the planner of Postgres reads the
 // whole log for a page. What is deleted in between is gone, and the page says that there may be more.
-func (s *Store) feedPage(ctx context.Context, tenant domain.TenantID, after FeedCursor, limit, bytes int,
-) (page FeedPage, foreign bool, err error) {
+func (s *Store) feedPage(ctx context.Context, after FeedCursor, limit, bytes int, selected string, of []any) (page FeedPage, foreign bool, err error) {
 	// The change of the cursor is found again, also where nothing of it is left to read, so one more is asked for.
 	changes, err := collect(ctx, s.read, func(row scanner) (c feedChange, err error) {
 		return c, row.Scan(&c.endKey, &c.top, &c.endPosition, &c.highest, &c.key, &c.position, &c.execution, &c.first, &c.last)
-	}, selectChanges, text(string(tenant)), after.Key, after.Position, limit+1)
+	}, selected, append([]any{after.Key, after.Position, limit + 1}, of...)...)
 	if err != nil {
 		return page, false, err
 	}
@@ -97,17 +105,35 @@ var selectChanges = `
 	with behind as (
 		select * from (
 			select key, position, execution_id, first_seq, last_seq from feed
-			where tenant_id = $1 and key = $2 and position >= $3 and ` + keptIn("feed") + `
-			order by position limit $4) of_key
+			where tenant_id = $4 and key = $1 and position >= $2 and ` + keptIn("feed") + `
+			order by position limit $3) of_key
 		union all
 		select * from (
 			select key, position, execution_id, first_seq, last_seq from feed
-			where tenant_id = $1 and key > $2 and key < (select key from feed_end) and ` + keptIn("feed") + `
-			order by key, position limit $4) of_later_keys
-		order by key, position limit $4
-	)
+			where tenant_id = $4 and key > $1 and key < (select key from feed_end) and ` + keptIn("feed") + `
+			order by key, position limit $3) of_later_keys
+		order by key, position limit $3
+	)` + selectBehind
+
+// selectTreeChanges finds all changes of the tree behind the cursor before it orders them. With the limit in the same select, a planner walks through what
+// the whole tenant has written since, for a tree that has written little.
+var selectTreeChanges = `
+	with of_tree as materialized (
+		select key, position, execution_id, first_seq, last_seq from feed
+		where tenant_id = $4 and key >= $1 and (key > $1 or position >= $2) and key < (select key from feed_end)
+			and execution_id in (` + idsOfTree("$5") + `) and ` + keptIn("feed") + `
+	), behind as (
+		select * from of_tree order by key, position limit $3
+	)` + selectBehind
+
+// idsOfTree are the ids of a root and of the executions below it.
+func idsOfTree(root string) string {
+	return `select execution_id as id from children where root_id = ` + root + ` union all select id from executions where id = ` + root
+}
+
+const selectBehind = `
 	select feed_end.key, feed_end.top, feed_end.position,
-		coalesce((select f.key from feed f where f.tenant_id = $1 order by f.key desc limit 1), 0),
+		coalesce((select f.key from feed f where f.tenant_id = $4 order by f.key desc limit 1), 0),
 		coalesce(c.key, 0), coalesce(c.position, 0), coalesce(c.execution_id, ''), coalesce(c.first_seq, 1), coalesce(c.last_seq, 0)
 	from feed_end left join behind c on true
 	order by c.key, c.position`
@@ -161,6 +187,22 @@ func (s *Store) FeedHead(ctx context.Context, tenant domain.TenantID) (FeedCurso
 		select key, position, last_seq from feed
 		where tenant_id = $1 and key < (select key from feed_end)
 		order by key desc, position desc limit 1`, text(string(tenant)))
+}
+
+// EndOfTree returns the place of the last event of a root and the executions below it, once all of them have ended: nothing comes after it.
+func (s *Store) EndOfTree(ctx context.Context, root domain.ExecutionID) (end FeedCursor, ended bool, err error) {
+	type place struct {
+		FeedCursor
+		live int
+	}
+	last, err := selectFirst(ctx, s, "read the end of a tree", func(row scanner) (p place, err error) {
+		return p, row.Scan(&p.live, &p.Key, &p.Position, &p.Seq)
+	}, `
+		with ids as (`+idsOfTree("$1")+`)
+		select (select count(*) from execution_heads h join ids on ids.id = h.execution_id where h.ended = 0), f.key, f.position, f.last_seq
+		from feed f join ids on ids.id = f.execution_id
+		order by f.key desc, f.position desc limit 1`, text(string(root)))
+	return last.FeedCursor, last.live == 0 && last.Seq > 0, err
 }
 
 // adoptFeed gives what was written under the numbers of another server a key of this one. Where a dump was restored, the

@@ -53,7 +53,7 @@ func (s *Store) Acquire(ctx context.Context, replica ReplicaID, limit int, but .
 	if err := s.setAside(ctx, replica); err != nil {
 		return nil, err
 	}
-	return s.acquire(ctx, replica, released+` and h.execution_id not in (select id from v)`, asIndexed, limit, but...)
+	return s.acquire(ctx, replica, released+` and h.execution_id not in (select id from v)`, asIndexed, limit, nil, but...)
 }
 
 // setAsideBatch bounds the heads that one transaction sets aside: on SQLite all other writers wait for it.
@@ -104,12 +104,19 @@ func scanOrphaned(row scanner) (l orphanedHead, err error) { return l, row.Scan(
 // AcquireNow is [Store.Acquire] for given executions, which a client waits for.
 func (s *Store) AcquireNow(ctx context.Context, replica ReplicaID, ids []domain.ExecutionID) ([]Acquired, error) {
 	which := `(` + released + ` or ` + orphaned + `) and h.execution_id in (select id from v)`
-	return s.acquire(ctx, replica, which, asKeyed, len(ids), ids...)
+	return s.acquire(ctx, replica, which, asKeyed, len(ids), nil, ids...)
 }
 
-// AcquireQueued gives replica up to limit queued executions: of the tenant with the fewest live ones first, and of each tenant the oldest. live
-// counts the executions of each tenant on this replica; no tenant gets more than each. So a tenant with a long queue delays nobody else, even if there
-// is room for only one at a time. The reading does not check that queued executions live and have no driver: they always do, and SQLite would search
+// inQueue is the queue: nth is the place of an execution among those of its tree. The trees of a tenant take turns, and a root without children is a tree
+// of its own.
+const inQueue = `
+	select h.execution_id, h.tenant_id, h.queued_us, row_number() over (
+		partition by h.tenant_id, coalesce(c.root_id, h.execution_id) order by h.queued_us, h.execution_id) as nth
+	from execution_heads h left join children c on c.execution_id = h.execution_id where h.queued_us is not null`
+
+// AcquireQueued gives replica up to limit queued executions: of the tenant with the fewest live ones first, and of each tenant one of each tree in turn, the
+// oldest first. live counts the executions of each tenant on this replica; no tenant gets more than each. So a tenant or a tree with a long queue delays
+// nobody else, even if there is room for only one at a time. The reading does not check that queued executions live and have no driver: they always do, and SQLite would search
 // all undriven ones for it.
 func (s *Store) AcquireQueued(
 	ctx context.Context, replica ReplicaID, limit, each int, live map[domain.TenantID]int,
@@ -121,16 +128,32 @@ func (s *Store) AcquireQueued(
 	with, args := s.dialect.with(has)
 	next, err := selectAll(ctx, s, "read the queue", scanValue[domain.ExecutionID], with+`
 		select execution_id from (
-			select h.execution_id, h.queued_us, coalesce(v.live, 0) +
-				row_number() over (partition by h.tenant_id order by h.queued_us, h.execution_id) as turn
-			from execution_heads h left join v on v.tenant = h.tenant_id where h.queued_us is not null) waiting
+			select q.execution_id, q.queued_us, coalesce(v.live, 0) +
+				row_number() over (partition by q.tenant_id order by q.nth, q.queued_us, q.execution_id) as turn
+			from (`+inQueue+`) q left join v on v.tenant = q.tenant_id) waiting
 		where turn <= `+strconv.Itoa(each)+`
 		order by turn, queued_us, execution_id limit `+strconv.Itoa(limit), args...)
 	if err != nil || len(next) == 0 {
 		return nil, err
 	}
 	which := `h.ended = 0 and h.owner is null and h.queued_us is not null and h.execution_id in (select id from v)`
-	return s.acquire(ctx, replica, which, asKeyed, limit, next...)
+	return s.acquire(ctx, replica, which, asKeyed, limit, s.passTurns, next...)
+}
+
+// passTurns puts what waits of the trees that have had their turn behind all that waits now. It passes over rows that others hold: it would wait for them
+// in another order than they for it.
+func (s *Store) passTurns(ctx context.Context, tx *sql.Tx, won []string) error {
+	given := list{columns: columns("id text")}
+	for _, id := range won {
+		given.rows = append(given.rows, []any{id})
+	}
+	with, args := s.dialect.with(given)
+	_, err := tx.ExecContext(ctx, with+`
+		update execution_heads set queued_us = (select now_us()) where execution_id in (
+			select h.execution_id from execution_heads h where h.queued_us is not null and h.execution_id in (
+				select c.execution_id from children c join children w on w.root_id = c.root_id join v on v.id = w.execution_id)
+			order by h.execution_id`+s.dialect.skipLocked+`)`, args...)
+	return err
 }
 
 // The order in which acquire chooses. Without ids it is that of the index execution_heads_due: for any other order Postgres, which estimates that a
@@ -142,9 +165,9 @@ const (
 
 // acquire makes replica the owner of up to limit heads for which the condition holds. The statement has the condition twice: Postgres chooses from a
 // snapshot, and checks the outer condition again for a row that another replica has changed since. It materializes the choice: a plan that chooses
-// for each row would take more than the limit.
+// for each row would take more than the limit. also, if it is not nil, is done in the same transaction with what was acquired.
 func (s *Store) acquire(
-	ctx context.Context, replica ReplicaID, which, order string, limit int, ids ...domain.ExecutionID,
+	ctx context.Context, replica ReplicaID, which, order string, limit int, also func(context.Context, *sql.Tx, []string) error, ids ...domain.ExecutionID,
 ) (claimed []Acquired, err error) {
 	given := list{columns: columns("id text, me text"), rows: [][]any{{"", text(string(replica))}}}
 	for _, id := range ids {
@@ -166,7 +189,9 @@ func (s *Store) acquire(
 		if err != nil || len(won) == 0 {
 			return err
 		}
-		claimed, err = s.acquired(ctx, tx, won)
+		if claimed, err = s.acquired(ctx, tx, won); err == nil && also != nil {
+			err = also(ctx, tx, won)
+		}
 		return err
 	})
 	failpoint.Hit(failpoint.AfterAcquire)
@@ -259,8 +284,9 @@ func scanCounts(row scanner) (counts [2]int, err error) {
 // QueuePosition is the place of an execution in the queue of its tenant: 1 is the next; 0: it is not queued.
 func (s *Store) QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error) {
 	return selectFirst(ctx, s, "read the queue", scanValue[int], `
-		select count(*) from execution_heads h join execution_heads me on me.execution_id = $2 and me.tenant_id = $1
-		where h.tenant_id = $1 and h.queued_us is not null
-			and (h.queued_us < me.queued_us or (h.queued_us = me.queued_us and h.execution_id <= me.execution_id))`,
+		select place from (
+			select execution_id, row_number() over (order by nth, queued_us, execution_id) as place
+			from (`+inQueue+` and h.tenant_id = $1) q) waiting
+		where execution_id = $2`,
 		text(string(tenant)), text(string(id)))
 }

@@ -79,6 +79,7 @@ func TestOlderBinariesLeaveWhatTheyDoNotUnderstand(t *testing.T) {
 			commit(t, s, store.Change{Execution: queued, Epoch: 1, Create: &store.Creation{Queued: true, Execution: domain.Execution{
 				ID: queued, Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now(), Request: domain.Request{Requires: requires}}}})
 		}
+		delegate(t, s, "plain", "child") // which says nothing of what it requires
 		if _, err := s.DB().ExecContext(t.Context(), `insert into replicas (id, lease_until_us, started_us) values ('old', 9000000000000000, 0)`); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +89,7 @@ func TestOlderBinariesLeaveWhatTheyDoNotUnderstand(t *testing.T) {
 		for _, driver := range []struct {
 			replica store.ReplicaID
 			gets    []domain.ExecutionID
-		}{{"old", []domain.ExecutionID{"plain", "plain-queued"}}, {"new", []domain.ExecutionID{"environment", "environment-queued"}}} {
+		}{{"old", []domain.ExecutionID{"plain", "plain-queued"}}, {"new", []domain.ExecutionID{"child", "environment", "environment-queued"}}} {
 			var got []domain.ExecutionID
 			take := func(acquired []store.Acquired, err error) {
 				t.Helper()

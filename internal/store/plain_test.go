@@ -52,6 +52,8 @@ func fill(field reflect.Value) {
 		field.SetBool(true)
 	case reflect.Int64:
 		field.SetInt(1)
+	case reflect.Map:
+		field.Set(reflect.MakeMap(field.Type()))
 	default:
 		field.SetString("x")
 	}

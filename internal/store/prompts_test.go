@@ -53,7 +53,7 @@ func TestPromptsKeepTheirState(t *testing.T) {
 func TestDeleteLeavesNothing(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		tables := map[string]int{"execution_heads": 1, "events": 5, "approvals": 1, "permission_rules": 1, "idempotency_keys": 1,
-			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1, "paused_requests": 2}
+			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1, "paused_requests": 2, "children": 1, "viewed_files": 2}
 		if n := referrers(t); n != len(tables) {
 			t.Fatalf("%d tables refer to executions, the test knows %d", n, len(tables))
 		}
@@ -65,9 +65,13 @@ func TestDeleteLeavesNothing(t *testing.T) {
 			}
 			return n
 		}
-		commit(t, s, store.Change{Execution: "x", Epoch: 1, Create: &store.Creation{Owner: "one",
-			Execution:   domain.Execution{ID: "x", Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()},
-			Idempotency: &store.Idempotency{Key: "k"}}})
+		root := domain.Execution{ID: "w", Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}
+		child := domain.Execution{ID: "x", Tenant: domain.DefaultTenant, Status: domain.StatusQueued, Created: time.Now()}
+		child.Request.Parent = root.ParentOf("call", "worker", false)
+		commit(t, s, store.Change{Execution: "w", Epoch: 1, Create: &store.Creation{Owner: "one", Execution: root}})
+		delegates := says("w", 1, 1)
+		delegates.Linked = []store.Change{{Execution: "x", Epoch: 1, Create: &store.Creation{Owner: "one", Execution: child, Idempotency: &store.Idempotency{Key: "k"}}}}
+		commit(t, s, delegates)
 		commit(t, s, asks("x", "p"))
 		c := says("x", 1, 2)
 		c.Ask = []domain.Approval{{ID: "a", Kind: domain.ApprovalToolCall}}
@@ -81,16 +85,20 @@ func TestDeleteLeavesNothing(t *testing.T) {
 		if _, err := s.SaveFile(t.Context(), domain.DefaultTenant, store.NewFile{ID: "f", UsedBy: "x", Epoch: 1, Room: 1, Content: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
+		if err := s.SaveViewedFiles(t.Context(), domain.DefaultTenant, "x", 1, map[string]domain.ContentHash{"/a": "1", "/b": "2"}); err != nil {
+			t.Fatal(err)
+		}
 		storeItems(t, s, "x", domain.ItemFold{}, domain.ItemFold{Version: 1, Seq: 2, Items: 3}, itemRows(3)...)
 		end := says("x", 1, 1)
 		end.Update, end.DiscardPrompts = &store.Update{Status: domain.StatusFailed}, []domain.PromptID{"p"}
 		commit(t, s, end)
+		commit(t, s, store.Change{Execution: "w", Epoch: 1, Update: &store.Update{Status: domain.StatusCancelled}})
 		for table, want := range tables {
 			if got := rows(table); got != want {
 				t.Errorf("%s has %d rows of it, want %d", table, got, want)
 			}
 		}
-		if err := s.Delete(t.Context(), domain.DefaultTenant, "x", domain.AuditRecord{Action: "execution.deleted"}); err != nil {
+		if err := s.Delete(t.Context(), domain.DefaultTenant, "w", domain.AuditRecord{Action: "execution.deleted"}); err != nil {
 			t.Fatal(err)
 		}
 		if done, err := s.Remove(t.Context(), "x"); err != nil || done != store.RemovalComplete {

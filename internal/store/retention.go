@@ -7,8 +7,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// retainMicros is how long a request says that its execution is kept.
+// retainMicros is how long a request says that its execution is kept. A child is kept as long as its root: it says that it is kept for ever, which a
+// server of an older version understands, too.
 func retainMicros(request domain.Request) any {
+	if request.Parent != nil {
+		return int64(0)
+	}
 	if request.RetentionDays == nil {
 		return nil
 	}
@@ -16,7 +20,7 @@ func retainMicros(request domain.Request) any {
 }
 
 // Expired returns up to limit executions of all tenants whose retention is over: that of their request, or else keep after their end; 0 is for ever.
-// Deleted ones are not among them. The end and the retention of an ended execution do not change, so a caller may delete them afterwards.
+// Deleted ones and children are not among them. The end and the retention of an ended execution do not change, so a caller may delete them afterwards.
 func (s *Store) Expired(ctx context.Context, keep time.Duration, limit int) ([]domain.Execution, error) {
 	expired, err := s.expired(ctx, `e.retain_us > 0 and e.ended_us is not null and e.ended_us + e.retain_us <= now_us()
 		order by e.ended_us + e.retain_us limit $1`, limit)

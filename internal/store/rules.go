@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"signoff/internal/domain"
 )
@@ -16,7 +17,7 @@ type RuleFilter struct {
 	Limit        int
 }
 
-const ruleColumns = `id, tenant_id, scope, execution_id, effect, matcher, approval_id, by, created_us, expires_us, revoked_us,
+const ruleColumns = `id, tenant_id, case tree when 1 then 'tree' else scope end, execution_id, effect, matcher, approval_id, by, created_us, expires_us, revoked_us,
 	hits, last_hit_us`
 
 // holds is the condition of a rule that was neither revoked nor has expired, by the clock of the database.
@@ -44,10 +45,16 @@ func scanRule(row scanner) (domain.PermissionRule, error) {
 	return rule, decode("matcher", matcher, &rule.Matcher)
 }
 
-// Rules returns what holds for an execution, the oldest first: its own rules, and those for all executions of the tenant.
+// holdsFor is the condition of a rule that concerns an execution: a rule of the execution, of its tree, or of all executions.
+func holdsFor(rules, execution string) string {
+	return strings.NewReplacer("rules", rules, "$id", execution).Replace(`(rules.execution_id is null or rules.execution_id = $id or
+		rules.tree = 1 and rules.execution_id = (select e.root_id from executions e where e.id = $id))`)
+}
+
+// Rules returns what holds for an execution, the oldest first: its own rules, those of its tree, and those for all executions of the tenant.
 func (s *Store) Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error) {
 	return selectAll(ctx, s, "read the rules of an execution", scanRule, `select `+ruleColumns+` from permission_rules
-		where tenant_id = $1 and (execution_id is null or execution_id = $2) and `+holds+` order by created_us, id`,
+		where tenant_id = $1 and `+holdsFor("permission_rules", "$2")+` and `+holds+` order by created_us, id`,
 		text(string(tenant)), text(string(execution)))
 }
 
@@ -67,7 +74,7 @@ func (s *Store) PermissionRules(ctx context.Context, tenant domain.TenantID, fil
 		where.add(`execution_id = $%d`, text(string(filter.Execution)))
 	}
 	if filter.Scope != "" {
-		where.add(`scope = $%d`, text(string(filter.Scope)))
+		where.add(`case tree when 1 then 'tree' else scope end = $%d`, text(string(filter.Scope)))
 	}
 	if !filter.IncludeEnded {
 		where.add(holds)
@@ -86,12 +93,12 @@ func (s *Store) CreateRule(ctx context.Context, rule domain.PermissionRule, reco
 	if why := brokenRule(rule); why != "" {
 		return domain.Errorf(domain.CodeInternal, "The permission rule is not well formed: %s.", why)
 	}
-	values, err := ruleValues(rule, rule.Execution)
+	values, err := ruleValues(rule)
 	if err != nil {
 		return err
 	}
 	return s.audited(ctx, "create a permission rule", rule.Tenant, record, func(tx *sql.Tx) error {
-		if rule.Scope == domain.RememberExecution {
+		if rule.Execution != "" {
 			_, err := one(ctx, tx, scanValue[string], `select execution_id from execution_heads h where execution_id = $1 and tenant_id = $2 and `+kept+s.dialect.lock,
 				text(string(rule.Execution)), text(string(rule.Tenant)))
 			if err := s.found(err, "execution"); err != nil {

@@ -10,7 +10,8 @@
 //
 // An [Asker] is a tool whose work is the answer of a person. It makes the question and interprets the answer; whoever
 // calls it waits. A [ClientTool] is run by the client that declared it, and [SubmitBlocks] hands its blocks to the session: of
-// these, too, only the arguments are read here. [DocumentTools] are the client tools that every assistant has.
+// these, too, only the arguments are read here, and so it is with a [DelegationTool], whose work children do. [DocumentTools]
+// are the client tools that every assistant has.
 //
 // # Promises
 //

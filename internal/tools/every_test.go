@@ -19,6 +19,8 @@ import (
 	"signoff/internal/tools/hosttest"
 )
 
+const childID = "01890000-0000-7000-8000-000000000001"
+
 // every tool, with arguments that use each property of its schema.
 func every(t *testing.T) map[tools.Tool]string {
 	t.Helper()
@@ -45,6 +47,12 @@ func every(t *testing.T) map[tools.Tool]string {
 		tools.GetBlockDocs{}:       `{"types": ["script"]}`,
 		tools.GetDefaultShell{}:    `{}`,
 		tools.SubmitBlocks{}:       `{"blocks": [{"type": "script", "props": {}}]}`,
+		tools.NewDelegate(): `{"profile": "", "source": {"type": "acp", "command": "opencode", "mode": "plan"}, "prompt": "Look.", "context": "items", "capabilities": {"network": "ask", "write": "allow"},
+			"tools": ["read"], "environment": "machine", "write": true, "budget": {"tokens": 9, "cost": 0.5, "toolCalls": 3},
+			"outputSchema": {"type": "object"}, "wait": false}`,
+		tools.AwaitDelegates{}:  `{"ids": ["` + childID + `"], "mode": "any"}`,
+		tools.MessageDelegate{}: `{"id": "` + childID + `", "prompt": "Go on.", "wait": false}`,
+		tools.CancelDelegate{}:  `{"id": "` + childID + `", "reason": "Nobody needs it."}`,
 	}
 	for _, tool := range tools.DocumentTools(nil) {
 		all[tool] = map[string]string{

@@ -423,6 +423,26 @@ func TestChangesOfOthersAreKept(t *testing.T) {
 	}
 }
 
+// What a search or a change reads of a file by itself, the model has not viewed.
+func TestOnlyReadShowsFiles(t *testing.T) {
+	host := &hosttest.Host{Tree: map[string]string{"a": "one\n", "b": "one\n", "c": "one\n"}}
+	for _, try := range []struct {
+		tool      tools.Tool
+		arguments arguments
+	}{
+		{tools.Search{}, arguments{"pattern": "one"}},
+		{tools.List{}, arguments{}},
+		{tools.Edit{}, arguments{"path": "a", "oldText": "one", "newText": "two"}},
+		{tools.Patch{}, arguments{"patch": "--- b\n+++ b\n@@ -1 +1 @@\n-one\n+two\n"}},
+		{tools.Write{}, arguments{"path": "c", "content": domain.Masked}},
+	} {
+		_ = call(t, try.tool, host, try.arguments)
+		if viewed := host.Viewed(); len(viewed) > 0 {
+			t.Fatalf("%s shows %q", try.tool.Definition().Name, viewed)
+		}
+	}
+}
+
 func TestEditIsFastOnRepeatedText(t *testing.T) {
 	host := &hosttest.Host{Tree: map[string]string{"a": strings.Repeat("a", 1<<20)}}
 	result := call(t, tools.Edit{}, host, arguments{"path": "a", "oldText": strings.Repeat("a", 1<<17), "newText": "b"})

@@ -100,46 +100,57 @@ func (Read) Run(ctx context.Context, host domain.Host, call domain.ToolCall) Res
 	if err != nil {
 		return failed("", err)
 	}
-	source, err := parsed.open(ctx, host)
+	var result Result
+	if id := parsed.callID(); id != "" {
+		result, err = parsed.output(ctx, host, id)
+	} else {
+		result, err = parsed.file(ctx, host)
+	}
 	if err != nil {
 		return failed("", err)
 	}
-	defer func() { _ = source.Close() }()
-	buffered := bufio.NewReaderSize(source, 64<<10)
-	if parsed.callID() == "" && isPicture(buffered) {
-		return readPicture(ctx, host, parsed.path, buffered)
-	}
-	text, truncated, err := readLines(ctx, buffered, parsed)
-	if err != nil {
-		return failed("", err)
-	}
-	return Result{Output: text, Truncated: truncated}
+	return result
 }
 
-func (a readArguments) open(ctx context.Context, host domain.Host) (io.ReadCloser, error) {
-	if id := a.callID(); id != "" {
-		return openOutput(ctx, host, id)
-	}
-	file, err := host.OpenFile(ctx, a.path)
-	if err != nil {
-		return nil, openError(err)
-	}
-	if info, err := file.Stat(); err == nil && info.IsDir() {
-		_ = file.Close()
-		return nil, domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file.")
-	}
-	return file, nil
-}
-
-func openOutput(ctx context.Context, host domain.Host, callID string) (io.ReadCloser, error) {
+// output shows what an earlier call has printed.
+func (a readArguments) output(ctx context.Context, host domain.Host, callID string) (Result, error) {
 	text, err := host.ToolOutput(ctx, callID)
 	if domain.CodeOf(err) == domain.CodeNotFound {
-		return nil, domain.Errorf(domain.CodeNotFound, "There is no call %s whose output could be read.", code(callID)).With(err)
+		err = domain.Errorf(domain.CodeNotFound, "There is no call %s whose output could be read.", code(callID)).With(err)
 	}
 	if err != nil {
-		return nil, err
+		return Result{}, err
 	}
-	return io.NopCloser(strings.NewReader(text)), nil
+	return a.lines(ctx, bufio.NewReaderSize(strings.NewReader(text), 64<<10))
+}
+
+// file shows a file of the workspace.
+func (a readArguments) file(ctx context.Context, host domain.Host) (result Result, err error) {
+	var failure error
+	err = host.ViewFile(ctx, a.path, func(file fs.File) error {
+		result, failure = a.opened(ctx, host, file)
+		return failure
+	})
+	if err != nil && failure == nil {
+		err = openError(err)
+	}
+	return result, err
+}
+
+func (a readArguments) opened(ctx context.Context, host domain.Host, file fs.File) (Result, error) {
+	if info, err := file.Stat(); err == nil && info.IsDir() {
+		return Result{}, domain.Errorf(domain.CodeToolFailed, "This is a folder, not a file.")
+	}
+	buffered := bufio.NewReaderSize(file, 64<<10)
+	if isPicture(buffered) {
+		return readPicture(ctx, host, a.path, buffered)
+	}
+	return a.lines(ctx, buffered)
+}
+
+func (a readArguments) lines(ctx context.Context, source *bufio.Reader) (Result, error) {
+	text, truncated, err := readLines(ctx, source, a)
+	return Result{Output: text, Truncated: truncated}, err
 }
 
 // openError is the error for a model; it omits the text of the system error.

@@ -22,27 +22,27 @@ func isPicture(file *bufio.Reader) bool {
 }
 
 // readPicture stores the picture, so that the model is shown it as it is now.
-func readPicture(ctx context.Context, host domain.Host, name string, file io.Reader) Result {
+func readPicture(ctx context.Context, host domain.Host, name string, file io.Reader) (Result, error) {
 	select {
 	case picturesAtOnce <- struct{}{}:
 		defer func() { <-picturesAtOnce }()
 	case <-ctx.Done():
-		return failed("", domain.Errorf(domain.CodeCancelled, "The reading was cancelled.").With(ctx.Err()))
+		return Result{}, domain.Errorf(domain.CodeCancelled, "The reading was cancelled.").With(ctx.Err())
 	}
 	var content bytes.Buffer
 	switch n, err := content.ReadFrom(io.LimitReader(file, domain.MaxFileSize+1)); {
 	case err != nil:
-		return failed("", unreadable(err))
+		return Result{}, unreadable(err)
 	case n > domain.MaxFileSize:
-		return failed("", domain.Errorf(domain.CodePayloadTooLarge, "A picture can be read if it has at most %d bytes; this one has more.", domain.MaxFileSize))
+		return Result{}, domain.Errorf(domain.CodePayloadTooLarge, "A picture can be read if it has at most %d bytes; this one has more.", domain.MaxFileSize)
 	}
 	stored, err := host.SaveFile(ctx, path.Base(name), content.Bytes())
 	if err != nil {
-		return failed("", err)
+		return Result{}, err
 	}
 	part, err := domain.PromptPart{Type: domain.PartImage}.Stored("", stored)
 	if err != nil {
-		return failed("", err)
+		return Result{}, err
 	}
-	return Result{Output: fmt.Sprintf("A picture: %s, %d bytes.", stored.MediaType, stored.Size), Files: []domain.PromptPart{part}}
+	return Result{Output: fmt.Sprintf("A picture: %s, %d bytes.", stored.MediaType, stored.Size), Files: []domain.PromptPart{part}}, nil
 }

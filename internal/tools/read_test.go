@@ -74,7 +74,11 @@ func TestRead(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
+			before := len(host.Viewed())
 			result := tools.Read{}.Run(t.Context(), host, domain.ToolCall{Arguments: []byte(test.arguments)})
+			if viewed := len(host.Viewed()) > before; viewed != (test.code == "" && !strings.HasPrefix(test.arguments, `{"path":"output:`)) {
+				t.Errorf("it counts as viewed: %v", viewed)
+			}
 			if !strings.HasPrefix(result.Output, test.want) || !strings.HasSuffix(result.Output, test.end) {
 				t.Errorf("got %.60q … %.100q", result.Output, result.Output[max(0, len(result.Output)-100):])
 			}
@@ -111,6 +115,9 @@ func TestReadAPicture(t *testing.T) {
 	}
 	if big := read("big.gif"); big.Failure == nil || big.Failure.Code != domain.CodePayloadTooLarge || !strings.Contains(big.Output, "20000000") || len(host.Stored) != 1 {
 		t.Errorf("%+v", big.Failure)
+	}
+	if viewed := host.Viewed(); !slices.Equal(viewed, []string{"d/gauge.txt"}) {
+		t.Errorf("viewed are %q", viewed)
 	}
 	if printed := read("output:c1"); printed.Output != "GIF89a it said\n" || printed.Files != nil {
 		t.Errorf("%+v", printed)

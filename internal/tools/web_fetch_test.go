@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
 	"os/exec"
@@ -315,7 +314,7 @@ func TestWebFetchObeysTheNetworks(t *testing.T) {
 		return
 	}
 	network := domain.Network{
-		Name: "corp", Hosts: []string{"10.20.0.5", "169.254.169.254", "api.corp.example"}, Ports: []uint16{80}, CIDRs: []netip.Prefix{netip.MustParsePrefix("10.20.0.0/16")},
+		Name: "corp", Hosts: []string{"10.20.0.5", "169.254.169.254", "api.corp.example"}, Ports: []uint16{80}, CIDRs: []string{"10.20.0.0/16"},
 	}
 	const opens, stays = "could not be reached", "not public"
 	for address, want := range map[string]struct {

@@ -258,21 +258,55 @@ func (f *changedFile) look() (fs.FileInfo, error) {
 		return nil, domain.Errorf(domain.CodeToolFailed, "%s is read-only: not even its owner may write it.", f.Path)
 	case f.Expect == domain.SameFile && !f.same(there):
 		return nil, domain.Errorf(domain.CodeConflict, "%s has changed since it was read.", f.Path)
+	case f.Expect == domain.ViewedFile:
+		return there, f.viewed(there)
 	}
 	return there, nil
 }
 
 func (f *changedFile) same(there fs.FileInfo) bool {
-	file, err := f.folder.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := f.open(there)
 	if err != nil {
 		return false
 	}
 	defer file.Close()
-	if opened, err := file.Stat(); err != nil || !os.SameFile(opened, there) {
-		return false
-	}
 	content, err := io.ReadAll(io.LimitReader(file, int64(len(f.Before))+1))
 	return err == nil && bytes.Equal(content, f.Before)
+}
+
+// viewed refuses to replace a content that whoever wants the change has not viewed.
+func (f *changedFile) viewed(there fs.FileInfo) error {
+	switch {
+	case there.Size() > domain.MaxViewedBytes:
+		return domain.Errorf(domain.CodeToolFailed, "%s is longer than %d MiB; change it with a command.", f.Path, domain.MaxViewedBytes>>20)
+	case f.Viewed == "":
+		return domain.Errorf(domain.CodeConflict, "%s exists, and you have not read it. Read it first.", f.Path)
+	}
+	file, err := f.open(there)
+	if err != nil {
+		return domain.ChangedSinceViewed(f.Path)
+	}
+	defer file.Close()
+	if hash, err := domain.HashContent(file); err != nil || hash != f.Viewed {
+		return domain.ChangedSinceViewed(f.Path)
+	}
+	return nil
+}
+
+// errReplaced: the name stands for another file than a moment ago.
+var errReplaced = errors.New("workspace: the file was replaced")
+
+// open opens the very file that was found.
+func (f *changedFile) open(there fs.FileInfo) (*os.File, error) {
+	file, err := f.folder.OpenFile(f.name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	if opened, err := file.Stat(); err != nil || !os.SameFile(opened, there) {
+		file.Close()
+		return nil, errReplaced
+	}
+	return file, nil
 }
 
 // put makes the change. Where it fails, undo makes it unhappen.

@@ -57,6 +57,18 @@ func edit(path, before, content string) domain.FileChange {
 	return domain.FileChange{Path: path, Content: []byte(content), Expect: domain.SameFile, Before: []byte(before)}
 }
 
+// replace is a change by somebody who has viewed a content, or none.
+func replace(t *testing.T, path, viewed, content string) domain.FileChange {
+	t.Helper()
+	change := domain.FileChange{Path: path, Content: []byte(content), Expect: domain.ViewedFile}
+	if viewed != "" {
+		hash, err := domain.HashContent(strings.NewReader(viewed))
+		must(t, err)
+		change.Viewed = hash
+	}
+	return change
+}
+
 func remove(path, before string) domain.FileChange {
 	return domain.FileChange{Path: path, Delete: true, Expect: domain.SameFile, Before: []byte(before)}
 }
@@ -67,8 +79,12 @@ func TestChangesOfSeveralFiles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "old.txt"), []byte("old"), 0o600))
 	must(t, w.Change(root, []domain.FileChange{
 		create("a/b/one.txt", "1"), create("a/b/two.txt", "2"), edit("sub/deep.txt", "deep", "deeper"), remove("old.txt", "old"), put("note.txt", ""),
+		replace(t, "never.txt", "", "3"), replace(t, "gone.txt", "what was there", "4"),
 	}, always))
-	for path, want := range map[string]string{"a/b/one.txt": "1", "a/b/two.txt": "2", "sub/deep.txt": "deeper", "note.txt": ""} {
+	must(t, w.Change(root, []domain.FileChange{replace(t, "never.txt", "3", "5")}, always))
+	for path, want := range map[string]string{
+		"a/b/one.txt": "1", "a/b/two.txt": "2", "sub/deep.txt": "deeper", "note.txt": "", "never.txt": "5", "gone.txt": "4",
+	} {
 		if content, err := os.ReadFile(filepath.Join(root, path)); err != nil || string(content) != want {
 			t.Errorf("%s: %q, %v", path, content, err)
 		}
@@ -112,6 +128,9 @@ func TestChangesAreAllOrNone(t *testing.T) {
 		"gone":                {[]domain.FileChange{edit("new/missing", "", "x")}, domain.CodeConflict},
 		"gone, deleted":       {[]domain.FileChange{remove("missing", "")}, domain.CodeConflict},
 		"there already":       {[]domain.FileChange{create("sub/deep.txt", "x")}, domain.CodeConflict},
+		"never viewed":        {[]domain.FileChange{replace(t, "sub/deep.txt", "", "x")}, domain.CodeConflict},
+		"other than viewed":   {[]domain.FileChange{replace(t, "sub/deep.txt", "shallow", "x")}, domain.CodeConflict},
+		"viewed, a pipe now":  {[]domain.FileChange{replace(t, "pipe", "deep", "x")}, domain.CodeToolFailed},
 		"twice":               {[]domain.FileChange{put("sub/deep.txt", "x"), put("sub/up/sub/deep.txt", "y")}, domain.CodeToolFailed},
 		"too many":            {many, domain.CodeToolFailed},
 		"new file and folder": {[]domain.FileChange{create("both", "x"), create("both/below", "y")}, domain.CodeToolFailed},
@@ -247,5 +266,23 @@ func TestAChangeStopsWhenItMayNotGoOn(t *testing.T) {
 	})
 	if left, _ := os.ReadDir(root); !errors.Is(err, over) || len(left) > 0 {
 		t.Errorf("%v, and there is %v", err, left)
+	}
+}
+
+// What somebody writes after the look at a file, and before the change, is seen as well.
+func TestAFileThatChangesMeanwhileIsNotReplaced(t *testing.T) {
+	for name, change := range map[string]domain.FileChange{
+		"edited": edit("note.txt", "a note", "x"), "deleted": remove("note.txt", "a note"), "viewed": replace(t, "note.txt", "a note", "x"), "created": create("new.txt", "x"),
+		"never viewed": replace(t, "new.txt", "", "x"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, root := tree(t)
+			path := filepath.Join(root, change.Path)
+			err := w.Change(root, []domain.FileChange{change}, func() error { return os.WriteFile(path, []byte("theirs"), 0o600) })
+			if content, _ := os.ReadFile(path); domain.CodeOf(err) != domain.CodeConflict || string(content) != "theirs" {
+				t.Errorf("%q, %v", content, err)
+			}
+			nothingIsLeft(t, root)
+		})
 	}
 }

@@ -25,6 +25,15 @@ func (r *reach) OpenFile(_ context.Context, path string) (fs.File, error) {
 	return r.workspace.Open(r.directory, path)
 }
 
+func (r *reach) ViewFile(ctx context.Context, path string, show func(fs.File) error) error {
+	file, err := r.OpenFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return show(file)
+}
+
 func (r *reach) ReadDir(_ context.Context, path string) ([]fs.DirEntry, error) {
 	return r.workspace.List(r.directory, path)
 }

@@ -39,7 +39,7 @@ func TestSignoff(t *testing.T) {
 		t.Run(a.name, func(t *testing.T) {
 			h := newHome(t, a, model.base)
 			s := newServer(t, h)
-			for _, scenario := range slices.Concat(scenarios, hostedScenarios) {
+			for _, scenario := range slices.Concat(scenarios, hostedScenarios, a.aboutSubagents()) {
 				t.Run(scenario.name, func(t *testing.T) {
 					h.set(t, scenario)
 					model.forget(t)

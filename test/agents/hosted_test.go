@@ -261,6 +261,27 @@ func (h *hosted) ends() turn {
 	return h.now().turn().turn
 }
 
+// below wants a call of a subagent that ran, below a call of this tool that has ended.
+func (h *hosted) below(tool string) {
+	h.Helper()
+	requested, ended := map[string]domain.ToolCallRequested{}, map[string]domain.Outcome{}
+	for _, event := range h.now().log {
+		switch p := must2(event.Domain().Payload())(h).(type) {
+		case domain.ToolCallRequested:
+			requested[p.ToolCallID] = p
+		case domain.ToolCallCompleted:
+			ended[p.ToolCallID] = p.Outcome
+		}
+	}
+	for id, call := range requested {
+		parent, known := requested[call.ParentToolCallID]
+		if known && parent.Tool == tool && ended[id] == domain.OutcomeSucceeded && ended[parent.ToolCallID] == domain.OutcomeSucceeded {
+			return
+		}
+	}
+	h.Errorf("no call has run below one of %s: %v, %v", tool, requested, ended)
+}
+
 // crash kills the agent's process, as a fault of the agent would, and no process that the agent has started. The turn ends with
 // the error; the execution stays open, and its next prompt starts the agent again.
 func (h *hosted) crash() {

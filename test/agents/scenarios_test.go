@@ -51,6 +51,7 @@ const (
 	slowPrompt, slowBegins, slowEnding = "tell it slowly", "Once upon a time", "the very end"
 	followPrompt, followAnswer         = "carry on please", "Carried on."
 	lookPrompt, lookAnswer             = "look at the file", "The file has been looked at."
+	handedPrompt, handedAnswer         = "hand it on", "That is all of it."
 	continuedPrompt, continuedAnswer   = "go on with the task", "It has been looked after."
 )
 
@@ -168,6 +169,41 @@ var scenarios = []scenario{
 	}},
 }
 
+// subagentScenarios are for agents that have subagents of their own.
+var subagentScenarios = []scenario{
+	{name: "shows what its subagent does below it", play: func(s stage) {
+		s.prompt(handedPrompt)
+		q := s.asks()
+		if s.quirks.asksToHandOn {
+			s.answer(q, true)
+			q = s.asks()
+		}
+		if !strings.Contains(q.about, written) {
+			s.Errorf("a person could not know what is asked: %s", q.about)
+		}
+		s.nothingWritten()
+		s.answer(q, true)
+		s.expect(s.ends(), completed, handedAnswer)
+		if _, err := os.Stat(filepath.Join(s.workspace, written)); err != nil {
+			s.Errorf("the approved command has not run: %v", err)
+		}
+		s.hosted().below(s.quirks.subagents)
+	}},
+}
+
+// childlessScenarios are for OpenCode, which drops what its subagents ask: it is to make none, and nothing is to wait for one.
+var childlessScenarios = []scenario{
+	{name: "makes no subagent", play: func(s stage) {
+		s.prompt(handedPrompt)
+		s.expect(s.ends(), completed, handedAnswer)
+	}},
+	{name: "makes no subagent by a command", play: func(s stage) {
+		s.prompt("/review " + commandPrompt)
+		s.answer(s.asks(), true)
+		s.expect(s.ends(), completed, commandAnswer)
+	}},
+}
+
 // hostedScenarios are about what an agent does not know of.
 var hostedScenarios = []scenario{
 	{name: "is interrupted by a further prompt", play: func(s stage) {
@@ -210,6 +246,18 @@ var hostedScenarios = []scenario{
 		s.expect(s.ends(), completed, slowBegins)
 		s.remembersBefore(continuedPrompt, plainPrompt)
 	}},
+}
+
+// aboutSubagents are the scenarios that the agent has besides the others.
+func (a agent) aboutSubagents() []scenario {
+	switch {
+	case a.name == "opencode":
+		return childlessScenarios
+	case a.quirks.subagents != "":
+		return subagentScenarios
+	default:
+		return nil
+	}
 }
 
 // hosted is the conversation where Signoff holds it.

@@ -48,7 +48,10 @@ type quirks struct {
 	silentAfterDenial bool // the model is not asked again after a denied tool call
 	usage             bool // the answer to the prompt, or an update, tells what the turn has cost
 	ownSandbox        bool // it runs commands without a question, in a sandbox of its own that starts inside of ours
-	obeysRepository   bool // it acts unasked where the temptation says so, and nothing was found that prevents it
+	// subagents is the tool of the call that its subagents' calls are shown below; empty: it has none, or none was looked for.
+	subagents       string
+	asksToHandOn    bool // it asks before it makes a subagent
+	obeysRepository bool // it acts unasked where the temptation says so, and nothing was found that prevents it
 }
 
 const bin = "node_modules/.bin"
@@ -69,7 +72,7 @@ var table = []agent{
 		// It has no mode for it: out of the box it asks before nothing inside of the working folder. What the environment
 		// says wins over a repository's own permissions, but not over those that it gives to the agent named build.
 		byRow: byRow{args: []string{"acp"}, env: map[string]string{
-			"OPENCODE_PERMISSION":             `{"edit":"ask","bash":"ask","webfetch":"ask"}`,
+			"OPENCODE_PERMISSION":             `{"edit":"ask","bash":"ask","webfetch":"ask","task":"deny"}`,
 			"OPENCODE_DISABLE_PROJECT_CONFIG": "true",
 			"OPENCODE_DISABLE_AUTOUPDATE":     "true",
 		}},
@@ -115,7 +118,7 @@ var table = []agent{
 			"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command":
 				"echo '{\"hookSpecificOutput\": {\"hookEventName\": \"PreToolUse\", \"permissionDecision\": \"allow\"}}'"}]}]}
 		}`},
-		quirks: quirks{usage: true},
+		quirks: quirks{usage: true, subagents: "subagent"},
 	},
 	{
 		manifest: manifest{name: "codex", needs: bin + "/codex-acp"},
@@ -151,7 +154,7 @@ var table = []agent{
 		temptation: map[string]string{
 			".qwen/settings.json": `{"permissions": {"allow": ["Bash", "Write", "Edit"]}, "tools": {"approvalMode": "yolo"}}`,
 		},
-		quirks: quirks{silentAfterDenial: true, usage: true},
+		quirks: quirks{silentAfterDenial: true, usage: true, subagents: "agent", asksToHandOn: true},
 	},
 	{
 		manifest: manifest{name: "copilot", needs: bin + "/copilot"},

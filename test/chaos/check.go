@@ -30,6 +30,7 @@ func (w *world) check() {
 			w.run.violate("%s: I2: %v", w.name, err)
 			continue
 		}
+		t.log = log
 		h := history{seen: t.seen, log: log, decisions: t.decisions, ledger: ledger[t.plan.Key]}
 		wrong := h.broken()
 		w.run.checks.Add(int64(len(h.log) + len(h.seen) + len(h.decisions) + len(h.ledger)))
@@ -126,7 +127,7 @@ func (w *world) noDoubles() {
 		made[key] = e.ID
 	}
 	for _, t := range w.load.all() {
-		w.run.expect(t.id == "" || made[t.plan.Key] == t.id, "%s: I2: %s was acknowledged as %q and is listed as %q", w.name,
+		w.run.expect(t.id == "" || t.above != nil || made[t.plan.Key] == t.id, "%s: I2: %s was acknowledged as %q and is listed as %q", w.name,
 			t.plan.Key, t.id, made[t.plan.Key])
 	}
 }
@@ -206,6 +207,7 @@ func (h history) stream() (wrong []string) {
 
 // calls are the tool calls and approvals of a log. Their checks leave out those that eventstest makes of every log.
 type calls struct {
+	tools     map[string]string // by call
 	asked     map[string]question
 	resolved  map[string]resolved
 	ran       map[string]string   // the command of the start, by approval
@@ -225,13 +227,14 @@ type resolved struct {
 
 type callEvent struct {
 	ToolCallID string          `json:"toolCallId"`
+	Tool       string          `json:"tool"`
 	ApprovalID string          `json:"approvalId"`
 	Arguments  json.RawMessage `json:"arguments"`
 	Outcome    string          `json:"outcome"`
 }
 
 func newCalls(log []event) *calls {
-	c := &calls{asked: map[string]question{}, resolved: map[string]resolved{}, ran: map[string]string{}, starts: map[string][]string{},
+	c := &calls{tools: map[string]string{}, asked: map[string]question{}, resolved: map[string]resolved{}, ran: map[string]string{}, starts: map[string][]string{},
 		started: map[string]int{}, succeeded: map[string]int{}}
 	for _, e := range log {
 		c.event(e)
@@ -257,9 +260,14 @@ func (c *calls) event(e event) {
 		var r resolved
 		c.read(e, &r)
 		c.resolved[r.ApprovalID] = r
+	case "toolCall.requested":
+		c.read(e, &call)
+		c.tools[call.ToolCallID] = call.Tool
 	case "toolCall.started":
 		c.read(e, &call)
-		c.start(e.Seq, call)
+		if !delegates(c.tools[call.ToolCallID]) { // which the plan has allowed
+			c.start(e.Seq, call)
+		}
 	case "toolCall.completed":
 		c.read(e, &call)
 		if starts := c.starts[call.ToolCallID]; call.Outcome == "succeeded" && len(starts) > 0 {

@@ -35,17 +35,21 @@ type load struct {
 
 // track is the clients' knowledge of one execution.
 type track struct {
-	load *load
-	plan plan
-	id   string
-	dice *dice
+	load  *load
+	plan  plan
+	id    string
+	dice  *dice
+	above *track // of its parent; nil: a client has created it
 
 	mu        sync.Mutex
 	created   bool
 	ended     bool
 	seen      []event
+	log       []event                // as it was read in the end
 	decisions map[string][]operation // by approval
 	deciders  sync.WaitGroup
+	tasks     map[string]task // that calls have delegated
+	below     sync.WaitGroup  // those who follow its children
 }
 
 func newLoad(w *world, s setup) *load {
@@ -86,6 +90,7 @@ func (l *load) one(d *dice) *track {
 	t := l.newTrack(d)
 	if t.create() {
 		t.follow()
+		t.below.Wait()
 	}
 	return t
 }
@@ -97,6 +102,18 @@ func (l *load) newTrack(d *dice) *track {
 	t := &track{load: l, plan: l.plan(key, d), dice: d, decisions: map[string][]operation{}}
 	l.tracks = append(l.tracks, t)
 	return t
+}
+
+// adopt follows a child from now on, as clients follow what they have created.
+func (t *track) adopt(id string, its task) {
+	child := &track{load: t.load, plan: plan{Key: its.Key, Tree: &its}, id: id, dice: t.dice.own(), above: t, created: true, decisions: map[string][]operation{}}
+	t.load.mu.Lock()
+	t.load.tracks = append(t.load.tracks, child)
+	t.load.mu.Unlock()
+	t.below.Go(func() {
+		child.follow()
+		child.below.Wait()
+	})
 }
 
 // live is how many executions have been created and have not ended.
@@ -175,9 +192,8 @@ func (l *load) now() int64 { return time.Since(l.begun).Nanoseconds() }
 // create insists on the execution. Now and then it asks once more although it has its answer, and must get the same.
 func (t *track) create() bool {
 	l := t.load
-	body := object{"source": object{"type": "internal"}, "prompt": t.plan.prompt(), "metadata": object{"key": t.plan.Key}}
 	for {
-		a := t.ask(body)
+		a := t.ask(t.plan.request())
 		if a.status != http.StatusCreated {
 			if l.ctx.Err() == nil {
 				l.w.run.violate("%s: create %s: %s", l.w.name, t.plan.Key, a)
@@ -272,6 +288,9 @@ func (t *track) take(e event) {
 	t.mu.Lock()
 	t.seen = append(t.seen, e)
 	t.mu.Unlock()
+	if t.plan.Tree != nil {
+		t.meet(e)
+	}
 	if e.Type != "approval.requested" {
 		return
 	}

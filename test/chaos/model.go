@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -21,12 +22,13 @@ import (
 // other, each after ten pieces of text with 5 ms between them, each running for 80 ms.
 type model struct {
 	server   *httptest.Server
+	script   harness.Script
 	requests atomic.Int64
 	away     atomic.Pointer[absent] // nil: it serves; see provider.go
 }
 
-func newModel() *model {
-	m := &model{}
+func newModel(script harness.Script) *model {
+	m := &model{script: script}
 	m.server = httptest.NewServer(m)
 	return m
 }
@@ -52,7 +54,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	harness.Chat(play).ServeHTTP(w, r)
+	harness.Chat(m.script).ServeHTTP(w, r)
 }
 
 // play answers by the plan of the conversation.
@@ -73,10 +75,23 @@ type plan struct {
 	Pieces int
 	Delay  time.Duration // between two pieces
 	Run    time.Duration // of a command
+	Tree   *task         // it delegates: the rest is up to the task
 }
 
 func (p plan) prompt() string {
+	if p.Tree != nil {
+		return p.Tree.prompt()
+	}
 	return fmt.Sprintf("chaos %s calls=%d pieces=%d delay=%d ms=%d", p.Key, p.Calls, p.Pieces, p.Delay.Milliseconds(), p.Run.Milliseconds())
+}
+
+// request is the body that creates the execution.
+func (p plan) request() object {
+	body := object{"source": object{"type": "internal"}, "prompt": p.prompt(), "metadata": object{"key": p.Key}}
+	if p.Tree != nil {
+		maps.Copy(body, mayDelegate)
+	}
+	return body
 }
 
 // command is the command of a call. An edited one has another tag.

@@ -36,7 +36,7 @@ func (s *scenarios) close() {
 
 // config writes a configuration with this model and these agents into a folder, and returns its path.
 func (s *scenarios) config(r *run, folder string, agents object) string {
-	content, err := json.Marshal(object{"agents": agents, "models": object{"default": "m", "m": object{
+	content, err := json.Marshal(object{"agents": agents, "agentProfiles": specialists, "models": object{"default": "m", "m": object{
 		"provider": "openai", "model": "m", "baseUrl": s.server.URL + "/v1",
 	}}})
 	r.must(err)
@@ -44,6 +44,18 @@ func (s *scenarios) config(r *run, folder string, agents object) string {
 	r.must(os.WriteFile(path, content, 0o600))
 	return path
 }
+
+// specialists are the agents below the root of a tree: the lead hands on what the root is asked, and the worker does it.
+var specialists = object{
+	"lead": object{"source": object{"type": "internal", "model": "m"},
+		"capabilities": object{"delegate": "allow", "execute": "ask", "write": "ask"}, "delegation": object{"profiles": []string{"worker"}}},
+	"worker": object{"source": object{"type": "internal", "model": "m"}, "capabilities": object{"execute": "ask", "write": "ask"}},
+}
+
+// mayDelegate are the fields of a request that has them work.
+var mayDelegate = object{"capabilities": object{"delegate": "allow"}, "delegation": object{
+	"profiles": []string{"lead", "worker"}, "ceiling": object{"capabilities": object{"delegate": "allow", "execute": "ask", "write": "ask"}},
+}}
 
 func (s *scenarios) play(a *harness.Answer, conversation []message) {
 	name, key, results := newest(conversation)
@@ -75,6 +87,8 @@ var reference = map[string]scenario{
 	"blocks": once("submit_blocks", func(string) object { return object{"blocks": []object{{"type": "paragraph", "props": object{}}}} }),
 	"client": once("ring_bell", func(string) object { return object{"times": 2} }),
 	"late":   once("bash", func(key string) object { return object{"command": "echo late " + key} }),
+	"tree":   handsOn("lead", "team"),
+	"team":   handsOn("worker", "late"),
 	"twice": func(a *harness.Answer, key string, results int) {
 		if results < 2 {
 			a.Want("bash", object{"command": "echo twice " + key})
@@ -82,6 +96,13 @@ var reference = map[string]scenario{
 		}
 		farewell(a, key)
 	},
+}
+
+// handsOn is a scenario with a call that has a specialist play another one.
+func handsOn(profile, next string) scenario {
+	return once("delegate", func(key string) object {
+		return object{"profile": profile, "prompt": "scenario " + next + " " + key + "-" + next, "write": true}
+	})
 }
 
 // once is a scenario with one call, or none, and a few words before and after it.

@@ -76,7 +76,8 @@ func (s *scene) build(name, of string, flags ...string) string {
 	return path
 }
 
-// names are all names in an order of this seed, no more than the given cycles: those of a first start, and the rest.
+// names are all names in an order of this seed, no more than the given cycles: those of a first start, and the rest. The short form has half of
+// them, other ones for each seed, and always those of delegation, where two logs change at once.
 func (s *scene) names() (births, rest []failpoint.Name) {
 	all := failpoint.All()
 	d := s.run.dice.own()
@@ -84,6 +85,7 @@ func (s *scene) names() (births, rest []failpoint.Name) {
 		j := d.below(i + 1)
 		all[i], all[j] = all[j], all[i]
 	}
+	slices.SortStableFunc(all, func(a, b failpoint.Name) int { return first(a) - first(b) })
 	for _, name := range all[:min(len(all), max(1, s.run.cycles/2))] {
 		if area, _, _ := strings.Cut(name.Event(), "."); area == "migrate" || area == "keys" {
 			births = append(births, name)
@@ -92,6 +94,13 @@ func (s *scene) names() (births, rest []failpoint.Name) {
 		}
 	}
 	return births, rest
+}
+
+func first(name failpoint.Name) int {
+	if area, _, _ := strings.Cut(name.Event(), "."); area == "delegate" {
+		return 0
+	}
+	return 1
 }
 
 // setup is a world of this scene.
@@ -146,8 +155,10 @@ func (s *scene) lane(name string, postgres bool, names []failpoint.Name) {
 		if !postgres && slices.Contains(ofPostgres, name) {
 			continue
 		}
-		w.diesAt(name, d)
-		s.run.cycled()
+		for n := range depths(name) {
+			w.diesAt(name, n+1, d)
+			s.run.cycled()
+		}
 	}
 	server.set(armed, "")
 	server.start()
@@ -167,12 +178,20 @@ const (
 	often = 40
 )
 
-// diesAt starts the server with a name and has it die there.
-func (w *world) diesAt(name failpoint.Name, d *dice) {
+// depths is how many executions of a tree pass a name one after the other: the root delegates, and so does its child.
+func depths(name failpoint.Name) int {
+	if area, _, _ := strings.Cut(name.Event(), "."); area == "delegate" {
+		return 2
+	}
+	return 1
+}
+
+// diesAt starts the server with a name and has it die there when it comes to it for the nth time.
+func (w *world) diesAt(name failpoint.Name, n int, d *dice) {
 	s := w.servers[0]
 	log := filepath.Join(s.home, "reached")
 	_ = os.Remove(log)
-	n, again, after := 1, 2, 5
+	again, after := 2, 5
 	if area, _, _ := strings.Cut(name.Event(), "."); area == "store" || area == "log" {
 		n += d.below(often)
 	}
@@ -278,7 +297,7 @@ func (s *scene) births(names []failpoint.Name) {
 func (s *scene) birth(name failpoint.Name, postgres bool, d *dice) {
 	w := newStillWorld(s.run, s.setup(fmt.Sprintf("birth-%s-%v", name, postgres), postgres))
 	defer w.close()
-	w.diesAt(name, d)
+	w.diesAt(name, 1, d)
 	w.servers[0].set(armed, "")
 	w.startAll()
 	w.load.enough.Store(true) // each slot creates one

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -52,6 +53,7 @@ var ways = map[string]struct {
 	"client": {object{"scenario": "client", "clientTools": []object{{
 		"name": "ring_bell", "description": "Rings the bell.", "class": "none", "schema": object{"type": "object"},
 	}}}, (*walker).answerAll},
+	"tree":   {harness.With(mayDelegate, object{"scenario": "tree"}), (*walker).approveTree},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
 	"drop":   {blocksWanted, (*walker).dropBlocks},
 	// Its call runs for longer than a server lives, so that each death leaves an agent behind in the middle of one.
@@ -207,6 +209,48 @@ func (k *walker) approveAll(remember any) {
 		k.decide(e, remember)
 		return false
 	})
+}
+
+// member is an execution of a tree.
+type member struct {
+	ID string
+	shown
+}
+
+// approveTree approves what is asked anywhere below the root. In the end there is one child for each call, and all have ended well.
+func (k *walker) approveTree() {
+	k.until(func(shown) bool {
+		for _, m := range k.members() {
+			k.decide(m.shown, nil)
+		}
+		return false
+	})
+	var all []member
+	for k.ctx.Err() == nil {
+		if all = k.members(); !slices.ContainsFunc(all, func(m member) bool { return !m.Status.Terminal() }) {
+			break
+		}
+		rest(k.ctx, 100*time.Millisecond) // the children end after their root
+	}
+	if k.ctx.Err() != nil {
+		return
+	}
+	k.w.run.expect(len(all) == 3, "%s: %s (%s) has %d executions in its tree", k.w.name, k.key, k.id, len(all))
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, m := range all {
+		k.made[m.ID] = true
+		k.w.run.expect(m.Status == domain.StatusCompleted, "%s: %s (%s) ended as %s", k.w.name, k.key, m.ID, m.Status)
+	}
+}
+
+func (k *walker) members() []member {
+	a := k.w.insist(k.ctx, k.dice, http.MethodGet, k.own("/tree"), nil)
+	var tree struct{ Items []member }
+	if (a.status != http.StatusOK || a.into(&tree) != nil) && k.ctx.Err() == nil {
+		k.w.run.violate("%s: %s (%s): %s", k.w.name, k.key, k.id, a)
+	}
+	return tree.Items
 }
 
 // promptAndClose sends two prompts while a turn runs, and closes when all three are over.

@@ -40,6 +40,7 @@ type setup struct {
 	live     int               // executions that the load keeps live; 0 is 24
 	plan     func(key string, d *dice) plan
 	people   func(t *track, asked question)
+	script   harness.Script // of the model, in place of play
 }
 
 // usual are the settings of every server.
@@ -56,9 +57,12 @@ func newWorld(r *run, s setup) *world {
 
 // newStillWorld makes a world whose servers have never been started.
 func newStillWorld(r *run, s setup) *world {
+	if s.script == nil {
+		s.script = play
+	}
 	folder, err := os.MkdirTemp(r.stage.folder, r.block.name+"-"+s.name+"-")
 	r.must(err)
-	w := &world{run: r, name: s.name, folder: folder, workspace: filepath.Join(folder, "workspace"), model: newModel()}
+	w := &world{run: r, name: s.name, folder: folder, workspace: filepath.Join(folder, "workspace"), model: newModel(s.script)}
 	r.must(os.Mkdir(w.workspace, 0o750))
 	r.must(installEffect(w.workspace))
 	if s.postgres && s.database == "" {
@@ -98,7 +102,7 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 		return nil, err
 	}
 	config := filepath.Join(home, "signoff.yaml")
-	content, err := json.Marshal(object{"models": object{"default": "m", "m": object{
+	content, err := json.Marshal(object{"agentProfiles": specialists, "models": object{"default": "m", "m": object{
 		"provider": "openai", "model": "m", "baseUrl": w.model.server.URL + "/v1",
 	}}})
 	if err != nil {

@@ -186,16 +186,16 @@ func (v *visit) startAs(change object, steps ...string) (id string) {
 // create creates an execution with this body.
 func (v *visit) create(body object) (id string) {
 	v.t.Helper()
-	id = want[execution](v.client, http.StatusCreated, "POST", "/executions", body).ID
+	id = created[execution](v.client, body).ID
 	v.keep(id)
 	return id
 }
 
-// request is the body of such a creation.
+// request is the body of such a creation. Its turns have more time than by default: those that last until a restart wait for others that begin.
 func (v *visit) request(change object, steps ...string) object {
 	body := object{
 		"source": object{"type": "acp", "command": v.agent}, "prompt": "Please.\n" + acptest.Prompt(steps...),
-		"workingDirectory": v.folder,
+		"workingDirectory": v.folder, "timeoutSeconds": 3600,
 	}
 	maps.Copy(body, change)
 	return body

@@ -115,58 +115,56 @@ func (w *wires) have(dialects, times int) bool {
 }
 
 // TestAPhotoReachesEachWire: a photo of 6 MB is sent to each dialect and to an external agent, byte by byte but to Anthropic, which gets a smaller one, before and after a kill -9, and anybody who may read the
-// execution gets it.
+// execution gets it. How files are kept on each engine has tests in internal/store; here the processor is the limit.
 func TestAPhotoReachesEachWire(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
-		photo := noise(t)
-		w := newWires(t, photo)
-		s := newServer(t, e, newModel(t, quiet))
-		dialects := map[string]string{"openai": "/openai/chat/completions", "openai-responses": "/responses/responses", "anthropic": "/anthropic/v1/messages"}
-		models := object{"default": "openai"}
-		for name := range dialects {
-			base := w.address + "/" + strings.TrimPrefix(name, "openai-")
-			models[name] = object{"provider": name, "model": "m", "baseUrl": base, "apiKeyEnv": modelKeyVariable}
-		}
-		s.models(models)
-		s.section("agents", object{"scripted": object{"command": acptest.Build(t), "home": "shared", "args": []string{"-takes", "image"}}})
-		s.start()
+	photo := noise(t)
+	w := newWires(t, photo)
+	s := newServer(t, engine{}, newModel(t, quiet))
+	dialects := map[string]string{"openai": "/openai/chat/completions", "openai-responses": "/responses/responses", "anthropic": "/anthropic/v1/messages"}
+	models := object{"default": "openai"}
+	for name := range dialects {
+		base := w.address + "/" + strings.TrimPrefix(name, "openai-")
+		models[name] = object{"provider": name, "model": "m", "baseUrl": base, "apiKeyEnv": modelKeyVariable}
+	}
+	s.models(models)
+	s.section("agents", object{"scripted": object{"command": acptest.Build(t), "home": "shared", "args": []string{"-takes", "image"}}})
+	s.start()
 
-		file := want[struct{ ID, MediaType string }](s.client, http.StatusCreated, "POST", "/files?name=photo.png", string(photo), headers{"Content-Type": "image/heic"})
-		prompt := []object{{"type": "text", "text": "What is this?"}, {"type": "image", "fileId": file.ID}}
-		var ids []string
-		for name := range dialects {
-			ids = append(ids, s.create(object{"source": object{"type": "internal", "model": name}, "prompt": prompt}).ID)
-		}
-		scripted := append([]object{{"type": "text", "text": acptest.Prompt("blocks")}}, prompt[1])
-		theirs := s.create(object{"source": object{"type": "acp", "command": "scripted"}, "keepOpen": true, "prompt": scripted}).ID
-		s.eventually("the photo on each wire", func() bool { return w.have(len(dialects), 1) })
-		s.eventually("the agent's turn", func() bool { return s.get(theirs).Status == string(domain.StatusIdle) })
+	file := want[struct{ ID, MediaType string }](s.client, http.StatusCreated, "POST", "/files?name=photo.png", string(photo), headers{"Content-Type": "image/heic"})
+	prompt := []object{{"type": "text", "text": "What is this?"}, {"type": "image", "fileId": file.ID}}
+	var ids []string
+	for name := range dialects {
+		ids = append(ids, s.create(object{"source": object{"type": "internal", "model": name}, "prompt": prompt}).ID)
+	}
+	scripted := append([]object{{"type": "text", "text": acptest.Prompt("blocks")}}, prompt[1])
+	theirs := s.create(object{"source": object{"type": "acp", "command": "scripted"}, "keepOpen": true, "prompt": scripted}).ID
+	s.eventually("the photo on each wire", func() bool { return w.have(len(dialects), 1) })
+	s.eventually("the agent's turn", func() bool { return s.get(theirs).Status == string(domain.StatusIdle) })
 
-		s.kill()
-		s.start()
-		s.eventually("the photo on each wire, after the restart", func() bool { return w.have(len(dialects), 2) })
-		want[object](s.client, http.StatusAccepted, "POST", "/executions/"+theirs+"/prompts", object{"prompt": scripted})
-		s.eventually("the agent's second turn", func() bool { e := s.get(theirs); return e.Turn == 2 && e.Status == string(domain.StatusIdle) })
-		for name, path := range dialects {
-			if bodies := w.bodies[path]; len(bodies) != 2 || bodies[0] != bodies[1] || strings.Count(bodies[0], "PHOTO") != 1 || len(bodies[0]) > 100_000 {
-				t.Errorf("%s: %d requests: %.2000q", name, len(bodies), bodies)
-			}
+	s.kill()
+	s.start()
+	s.eventually("the photo on each wire, after the restart", func() bool { return w.have(len(dialects), 2) })
+	want[object](s.client, http.StatusAccepted, "POST", "/executions/"+theirs+"/prompts", object{"prompt": scripted})
+	s.eventually("the agent's second turn", func() bool { e := s.get(theirs); return e.Turn == 2 && e.Status == string(domain.StatusIdle) })
+	for name, path := range dialects {
+		if bodies := w.bodies[path]; len(bodies) != 2 || bodies[0] != bodies[1] || strings.Count(bodies[0], "PHOTO") != 1 || len(bodies[0]) > 100_000 {
+			t.Errorf("%s: %d requests: %.2000q", name, len(bodies), bodies)
 		}
-		sum := sha256.Sum256(photo)
-		shown := fmt.Sprintf(`"mimeType":"image/png","bytes":%d,"sha256":"%s"`, len(photo), hex.EncodeToString(sum[:]))
-		if said := text(t, s.page(theirs)); strings.Count(said, shown) != 2 {
-			t.Errorf("the agent got %.3000s", said)
+	}
+	sum := sha256.Sum256(photo)
+	shown := fmt.Sprintf(`"mimeType":"image/png","bytes":%d,"sha256":"%s"`, len(photo), hex.EncodeToString(sum[:]))
+	if said := text(t, s.page(theirs)); strings.Count(said, shown) != 2 {
+		t.Errorf("the agent got %.3000s", said)
+	}
+	for _, id := range append(ids, theirs) {
+		response, content := s.do("GET", "/executions/"+id+"/files/"+file.ID, nil)
+		if !bytes.Equal(content, photo) || response.Header.Get("Content-Type") != "image/png" {
+			t.Errorf("%s: %s, %d bytes", response.Status, response.Header.Get("Content-Type"), len(content))
 		}
-		for _, id := range append(ids, theirs) {
-			response, content := s.do("GET", "/executions/"+id+"/files/"+file.ID, nil)
-			if !bytes.Equal(content, photo) || response.Header.Get("Content-Type") != "image/png" {
-				t.Errorf("%s: %s, %d bytes", response.Status, response.Header.Get("Content-Type"), len(content))
-			}
-		}
-		for _, id := range append(ids, theirs) {
-			s.cancelled(id, nil)
-			s.sound(id)
-		}
-	})
+	}
+	for _, id := range append(ids, theirs) {
+		s.cancelled(id, nil)
+		s.sound(id)
+	}
 }

@@ -156,8 +156,9 @@ var exceptions = []string{
 	"docs/reliability.md ## The campaign",
 }
 
-// elsewhere are the sections whose commands [TestTheReadmeWorks] runs: it decides before it follows.
-var elsewhere = []string{"README.md ## Three calls", "README.md ## What an agent may do"}
+// elsewhere are the sections whose commands other tests run: [TestTheReadmeWorks], which decides before it follows, and [TestSeed001], whose server has
+// the profiles of the page.
+var elsewhere = []string{"README.md ## Three calls", "README.md ## What an agent may do", delegationPage + " " + specialists}
 
 // environmentsPage names files and hosts of an operator. Its examples run on a machine that has them: see [TestTheWorkedExamplesWork].
 const environmentsPage = "docs/environments.md"

@@ -249,7 +249,7 @@ func (s *story) createdAs(body object, change ...object) string {
 			body[name] = value
 		}
 	}
-	return s.keep(want[showing](s.client, http.StatusCreated, "POST", "/executions", body).ID)
+	return s.keep(created[showing](s.client, body).ID)
 }
 
 // see shows an execution.

@@ -126,7 +126,7 @@ func TestAgentStep(t *testing.T) {
 		s.notes("runbook:fix-config", "The database moved to db.internal in May.")
 		s.notes("runbook:other", "Notes of somebody else.")
 
-		id := want[execution](s.client, http.StatusCreated, "POST", "/executions", fixConfig).ID
+		id := created[execution](s.client, fixConfig).ID
 		s.approve(id, "web_search", "127.0.0.1")
 		s.approve(id, "patch", "app/config.yaml")
 		chmod := s.pending(id)

@@ -116,7 +116,7 @@ func up(t *testing.T, e engine, m provider, env ...string) *server {
 func (s *server) start() {
 	s.t.Helper()
 	s.serve()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	err := s.process.Await(ctx, func() bool {
 		s.client.Base = harness.Address(s.stderr.String())

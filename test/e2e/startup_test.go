@@ -167,7 +167,7 @@ func TestAgentProfilesOfTheFile(t *testing.T) {
 	use := func(name string) object {
 		return object{"source": object{"type": "profile", "name": name}, "prompt": "say x"}
 	}
-	made := want[object](s.client, http.StatusCreated, "POST", "/executions", use("near"))
+	made := created[object](s.client, use("near"))
 	if profile, _ := made["profile"].(map[string]any); profile["name"] != "near" || profile["version"] != nil || made["maxIterations"] != 3.0 {
 		t.Errorf("%v", made)
 	}

@@ -37,7 +37,7 @@ func TestStatusesAreInTheConsole(t *testing.T) {
 			live = append(live, string(status))
 		}
 	}
-	same(t, "ended of executions.js", wordsIn(t, "executions.js", "const ended = ["), ended)
+	same(t, "ended of format.js", wordsIn(t, "format.js", "const ended = ["), ended)
 	same(t, "live of executions.js", wordsIn(t, "executions.js", "const live = ["), live)
 
 	plain := []domain.Status{domain.StatusQueued, domain.StatusIdle, domain.StatusCancelled}

@@ -77,6 +77,12 @@ export class Signoff {
     return this.#post(`/executions/${part(id)}/cancel`, body, options, preferring(options));
   }
 
+  /** The executions below one that closing it now would cancel. */
+  async previewClose(id: string, options: CallOptions = {}): Promise<Execution[]> {
+    const { cancels } = await this.#get<Schemas["ClosePreview"]>(`/executions/${part(id)}/close`, {}, options);
+    return cancels;
+  }
+
   /** Closes an execution: it takes no further prompts, finishes the queued ones and is completed. With `waitSeconds` the answer waits up to that long. */
   closeExecution(id: string, options: CallOptions & { waitSeconds?: number } = {}): Promise<Execution> {
     return this.#post(`/executions/${part(id)}/close`, undefined, options, preferring(options));
@@ -262,6 +268,11 @@ export class Signoff {
   async *feed(options: FollowOptions & { from?: "start" | "now" } = {}): AsyncGenerator<Received<FeedEvent>, void, undefined> {
     const after = options.after ?? (options.from === "now" ? await this.#now(options.signal) : undefined);
     yield* readEvents({ open: this.#stream("/events"), ...manyLogs() }, { ...options, after });
+  }
+
+  /** The events of an execution and of all that were delegated below it, merged, until all of them have ended. `after` is a cursor of this stream. */
+  tree(root: string, options: FollowOptions = {}): AsyncGenerator<Received<FeedEvent>, void, undefined> {
+    return readEvents({ open: this.#stream(`/executions/${part(root)}/events?tree=true`), ...manyLogs() }, options);
   }
 
   /** The cursor of the newest event. A stream that begins there loses no event if its first connection breaks. */

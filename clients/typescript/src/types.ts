@@ -11,9 +11,12 @@ export type Approval = Schemas["Approval"];
 export type ApprovalEnvironment = Schemas["ApprovalEnvironment"];
 export type ApprovalStatus = Schemas["ApprovalStatus"];
 export type BlockType = Schemas["BlockType"];
+export type Budget = Schemas["Budget"];
 export type ClientCall = Schemas["ClientCall"];
 export type CreateExecution = Schemas["CreateExecution"];
 export type Decide = Schemas["Decide"];
+/** A step of the path from a root to an execution below it: who was asked for what. */
+export type DelegationStep = Schemas["DelegationStep"];
 export type EditGeneration = Schemas["EditGeneration"];
 export type Environment = Schemas["Environment"];
 export type EnvironmentChoice = Schemas["EnvironmentChoice"];
@@ -23,7 +26,10 @@ export type GeneratedBlock = Schemas["GeneratedBlock"];
 export type Generation = Schemas["Generation"];
 export type GenerationHistory = Schemas["GenerationHistory"];
 export type GenerationSummary = Schemas["GenerationSummary"];
+export type InterruptCause = Schemas["InterruptCause"];
 export type Item = Schemas["Item"];
+/** A child as the item of a call shows it. */
+export type ItemChild = Schemas["ItemChild"];
 export type ItemList = Schemas["ItemList"];
 export type McpServer = Schemas["McpServer"];
 export type Problem = Schemas["Problem"];

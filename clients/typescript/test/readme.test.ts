@@ -16,7 +16,9 @@ declare function readToken(): string;
 declare const blob: Blob, image: HTMLImageElement;
 declare function showConnection(state: string): void;
 declare function append(text: string): void;
-declare function ask(approval: Approval): void;
+declare function ask(approval: Approval, path?: DelegationStep[]): void;
+declare function addChild(id: string, name: string): void;
+declare function updateChild(id: string, status: ExecutionStatus): void;
 declare function show(blocks: unknown): void;
 `;
 
@@ -24,7 +26,7 @@ test("the examples of the README compile", () => {
   const page = readFileSync(`${root}README.md`, "utf8");
   const examples = [...page.matchAll(/^```ts\n(.*?)^```$/gms)].map(([, text = ""]) => text);
   assert.ok(examples.length >= 3, "the README has no examples");
-  const imports = 'import { Signoff, SignoffError, type Approval, type Schemas } from "@signoff/client";\n';
+  const imports = 'import { Signoff, SignoffError, type Approval, type DelegationStep, type ExecutionStatus, type Schemas } from "@signoff/client";\n';
   const bodies = examples.map((text, i) => `async function example${i}() {\n${text.replace(/^import .*$/gm, "")}}\n`);
   writeFileSync(`${root}build/readme.ts`, imports + given + bodies.join(""));
   const flags = ["--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2023,dom,dom.iterable", "--types", "node"];

@@ -106,6 +106,7 @@ var builtins = map[string]builtin{
 			// take the questions away again.
 			SetEnv: map[string]string{
 				openCodePermission:                openCodeAsks,
+				"OPENCODE_CONFIG_CONTENT":         openCodeReviews,
 				"OPENCODE_DISABLE_PROJECT_CONFIG": "true",
 				"OPENCODE_DISABLE_AUTOUPDATE":     "true", // it is the operator who says what is run
 			},
@@ -173,10 +174,16 @@ var builtins = map[string]builtin{
 const openCodePermission = "OPENCODE_PERMISSION"
 
 // openCodeAsks lets OpenCode look without asking. Everything else asks: "*" stands for what has no rule of its own, such
-// as the tools of MCP servers, and the last three for what a settings file of the home may have allowed.
+// as the tools of MCP servers, and the three before the last for what a settings file of the home may have allowed. It makes no subagents by
+// task: it drops what they ask, so that the turn would wait until its time is up.
 const openCodeAsks = `{"*":"ask","read":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow",` +
 	`"todoread":"allow","todowrite":"allow","question":"allow","skill":"allow",` +
-	`"edit":"ask","bash":"ask","webfetch":"ask"}`
+	`"edit":"ask","bash":"ask","webfetch":"ask","task":"deny"}`
+
+// openCodeReviews has the one built-in command of OpenCode that makes a subagent without the tool do its work in the agent's own session, where
+// its questions are heard.
+const openCodeReviews = `{"command":{"review":{"description":"Review changes [commit|branch|pr], by default those that are not committed",` +
+	`"template":"Review these changes; without a name, those that are not committed: $ARGUMENTS","subtask":false}}}`
 
 // aliases are other names that people know the built-in agents by, in their normal form.
 var aliases = map[string]string{

@@ -18,6 +18,9 @@ import (
 // Agents is a registry of external agents: mock and isolated, which are there, and absent, which is not installed.
 type Agents struct{}
 
+// Names implements [admission.Agents].
+func (Agents) Names() []string { return []string{"absent", "isolated", "mock"} }
+
 // Resolve implements admission.Agents.
 func (Agents) Resolve(command string, args []string) (string, error) {
 	if command != "mock" && command != "absent" && command != "isolated" {

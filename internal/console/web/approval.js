@@ -13,6 +13,7 @@ import { moment, words } from "./format.js";
 import { lookup } from "./lookup.js";
 import { mcpToolView, pageView } from "./mcptool.js";
 import { outcomeView } from "./outcome.js";
+import { pathView } from "./path.js";
 import { plainCard } from "./plain.js";
 import { revealed } from "./reveal.js";
 import { revealCall, revealedCall } from "./suspect.js";
@@ -48,7 +49,7 @@ class Card {
     this.chip = h("span", {});
     const properties = { class: "approval card", tabindex: "0", "aria-labelledby": `${this.warning.id} ${title}`, data: { id: approval.id } };
     this.element = h("article", { ...properties, on: { keydown: (event) => this.key(event) } },
-      this.warning, this.top(), this.heading, inPlace ? null : askerView(approval, execution), this.shown);
+      this.warning, this.top(), this.heading, inPlace ? null : [pathView(approval.path), askerView(approval, execution)], this.shown);
     this.draw();
     this.answer();
   }

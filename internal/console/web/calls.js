@@ -36,7 +36,7 @@ export class Calls {
     const call = this.#call(data.toolCallId, turn);
     call.item.turn = data.turn;
     Object.assign(call.tool, { messageId: data.messageId || undefined, tool: data.tool, class: data.class || undefined, summary: data.summary,
-      arguments: boundedJSON(data.arguments), mcp: data.mcp ?? undefined });
+      arguments: boundedJSON(data.arguments), mcp: data.mcp ?? undefined, parentToolCallId: data.parentToolCallId || undefined });
     this.#settle(call);
     this.#readChanges(call);
   }
@@ -84,6 +84,15 @@ export class Calls {
   #begun(call) {
     call.tool.startedAt = this.#rows.event.time;
     this.#settle(call);
+  }
+
+  /** Shows a child by a call that has created it or waits for it. */
+  showChild(id, child, turn) {
+    const { item, tool } = this.#call(id, turn);
+    const shown = (tool.children ??= []);
+    const at = shown.findIndex(({ executionId }) => executionId === child.executionId);
+    shown.splice(at < 0 ? shown.length : at, 1, { ...child });
+    this.#rows.touch(item);
   }
 
   printed(data, turn) {
@@ -200,7 +209,7 @@ function statusOf({ tool, outcome, queued, lost, awaits }) {
   if (tool.approvals.some((approval) => approval.status === "pending")) return "pendingApproval";
   if (queued) return "queued";
   if (tool.startedAt === undefined || lost) return "requested";
-  return awaits === "client" ? "waitingForClient" : "running";
+  return lookup({ client: "waitingForClient", delegate: "waitingForDelegate" }, awaits) ?? "running";
 }
 
 function outcomeOf(outcome) {

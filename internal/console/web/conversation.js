@@ -4,6 +4,7 @@
 
 import { Growing, Misfit, bounded, boundedJSON, textBytes } from "./bytes.js";
 import { Calls } from "./calls.js";
+import { Delegates } from "./delegates.js";
 import { noticeOf, repeating } from "./notices.js";
 import { Rows } from "./rows.js";
 import { Standing } from "./standing.js";
@@ -14,6 +15,7 @@ export class Conversation {
   standing = new Standing();
   #rows = new Rows();
   #calls = new Calls(this.#rows);
+  #delegates = new Delegates(this.#calls);
   #speech = new Map(); // by the item's id: {item, text}
   #blocks; // the newest generation, while it waits for somebody
   #turn = 0; // 0: between two
@@ -37,6 +39,12 @@ export class Conversation {
   /** What allowed a call: {allowedBy, ruleId, reason, sandbox, expiresAt}; undefined: it has not started. */
   originOf(toolCallId) {
     return this.#calls.get(toolCallId)?.origin;
+  }
+
+  /** The call that a row is a part of, since a subagent of the agent has made it: its item; undefined: none. */
+  parentOf(row) {
+    const call = row.tool ?? this.#calls.get(row.diff?.toolCallId)?.tool;
+    return this.#calls.get(call?.parentToolCallId)?.item;
   }
 
   /**
@@ -64,19 +72,30 @@ export class Conversation {
     "thought.completed"(data) { this.#fellSilent("reasoning", data); },
     "toolCall.requested"(data) { this.#calls.requested(data, this.#turn); },
     "toolCall.queued"(data) { this.#calls.queued(data, this.#turn); },
-    "toolCall.started"(data) { this.#calls.started(data, this.#turn); },
+    "toolCall.started"(data) {
+      this.#calls.started(data, this.#turn);
+      this.#delegates.awaited(data, this.#turn);
+    },
     "toolCall.updated"(data) { this.#calls.printed(data, this.#turn); },
     "toolCall.reported"(data) { this.#calls.reported(data, this.#turn); },
-    "toolCall.completed"(data) { this.#calls.completed(data, this.#turn); },
+    "toolCall.completed"(data) {
+      this.#calls.completed(data, this.#turn);
+      this.#delegates.released(data, this.#turn);
+    },
+    "delegate.started"(data) { this.#delegates.started(data, this.#turn); },
+    "delegate.updated"(data) { this.#delegates.updated(data, this.#turn); },
+    "delegate.approvalRequested"(data) { this.#delegates.asked(data, this.#turn); },
+    "delegate.approvalResolved"(data) { this.#delegates.answered(data, this.#turn); },
+    "delegate.returned"(data) { this.#delegates.returned(data, this.#turn); },
     "approval.requested"(data) { this.#calls.askedAbout(data, this.#turn); },
     "approval.resolved"(data) { this.#calls.answered(data, this.#turn); },
     "blocks.generated"(data) { this.#generated(data); },
     "context.compacted"(data) { this.#summarized(data); },
     "blocks.accepted"(data) { this.#accepted(data); },
-    "execution.completed"() { this.#decide("cancelled"); },
-    "execution.failed"() { this.#decide("cancelled"); },
-    "execution.cancelled"() { this.#decide("cancelled"); },
-    "execution.timedOut"() { this.#decide("cancelled"); },
+    "execution.completed": Conversation.prototype.end,
+    "execution.failed": Conversation.prototype.end,
+    "execution.cancelled": Conversation.prototype.end,
+    "execution.timedOut": Conversation.prototype.end,
   };
 
   /** The last message of the request is what the first turn answers; those before it are the past. */
@@ -88,10 +107,11 @@ export class Conversation {
     given.forEach((message, at) => this.#said(at + 1, at === given.length - 1 ? 1 : 0, message));
   }
 
-  #prompted({ turn, promptId, text, parts, edits, repair }) {
+  #prompted({ turn, promptId, text, parts, edits, repair, delegates }) {
     this.#turn = turn;
     if (!text && !parts) return;
-    const message = { role: "user", text: text ?? "", parts: parts ?? undefined, edits: edits || undefined, repair: repair || undefined };
+    const message = { role: "user", text: text ?? "", parts: parts ?? undefined, edits: edits || undefined, repair: repair || undefined,
+      delegates: delegates ?? undefined };
     this.#said(promptId || `turn${turn}`, turn, message);
   }
 
@@ -150,6 +170,12 @@ export class Conversation {
     if (this.#blocks?.blocks.generation !== generation) return;
     this.#blocks.blocks.acceptedBy = by;
     this.#decide("accepted");
+  }
+
+  /** Takes the terminal event. */
+  end() {
+    this.#decide("cancelled");
+    this.#delegates.end(this.#turn);
   }
 
   /** Says what became of the blocks that wait for somebody. */

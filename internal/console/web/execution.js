@@ -12,12 +12,14 @@ import { Feed } from "./feed.js";
 import { FollowUp } from "./followup.js";
 import { estimateOf, viewOf } from "./items.js";
 import { failure } from "./loading.js";
+import { pathView } from "./path.js";
 import { Plan } from "./plan.js";
 import { Result } from "./result.js";
 import { reveal, revealText } from "./reveal.js";
 import { Sight } from "./sight.js";
 import { Cancel, Interrupted, closeButton } from "./stop.js";
 import { followExecution, isTerminal } from "./stream.js";
+import { Tree } from "./tree.js";
 import { Windowed } from "./windowed.js";
 
 /** A tab out of sight lets its stream go after so long: HTTP/1.1 has six connections per host, for all tabs together. */
@@ -49,12 +51,13 @@ class Page {
     this.asked = new Asked({ shell: page.shell, execution }, this.signal);
     this.sight = new Sight(this.signal, () => this.anchors(), () => this.drawBelow());
     this.draw = painter(() => !this.signal.aborted && this.sight.steady(() => this.drawAll()));
-    this.scene = { execution: this.id, sight: this.sight, asked: this.asked, opened: new Map(), originOf: (call) => this.conversation.originOf(call) };
+    this.scene = { execution: this.id, sight: this.sight, asked: this.asked, opened: new Map(), originOf: (call) => this.conversation.originOf(call),
+      hasEnded: () => this.conversation.standing.ended !== undefined, parentOf: (row) => this.conversation.parentOf(row) };
     this.list = h("section", { class: "conversation", "aria-label": "Conversation" });
     this.rows = new Windowed(this.list, this.sight, { make: (row) => viewOf(row, this.scene), estimate: estimateOf });
     this.parts = {
       line: new Line(execution), settings: new Settings(execution), plan: new Plan(), result: new Result(this.sight), feed: new Feed(this.signal),
-        followUp: new FollowUp(this.id),
+        followUp: new FollowUp(this.id), tree: new Tree(execution, (draw) => this.sight.steady(draw)),
       interrupted: new Interrupted(this.id), cancel: new Cancel(this.id, (answer) => this.stopping(answer)),
     };
   }
@@ -66,12 +69,13 @@ class Page {
     document.addEventListener("visibilitychange", () => this.seen(), { signal: this.signal });
     this.seen();
     this.watchQueue();
+    this.parts.tree.follow(this.signal);
   }
 
   // ——— what stands where ———
 
   lay() {
-    const { line, settings, plan, result, feed, followUp, interrupted, cancel } = this.parts;
+    const { line, settings, tree, plan, result, feed, followUp, interrupted, cancel } = this.parts;
     const title = titleOf(this.execution);
     this.page.shell.title(revealText(title.slice(0, 40)));
     this.state = h("p", { class: "notice warn", role: "status", hidden: true });
@@ -82,8 +86,8 @@ class Page {
       on: { click: (event) => this.toggleFeed(event.currentTarget) } }, "Raw events"),
       copyButton("Copy as curl", () => curlOf(this.execution)), h("a", { class: "button", href: `#/new?from=${encodeURIComponent(this.id)}` },
         "Start another"));
-    fill(this.page.main, h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution, this.signal), controls,
-      settings.element, this.state, this.trouble,
+    fill(this.page.main, pathView(this.execution.parent?.path, this.id), h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution, this.signal), controls,
+      settings.element, tree.element, this.state, this.trouble,
       h("div", { class: "columns" }, h("div", { class: "talk" }, plan.element, h("h2", { class: "spoken" }, "Conversation"), this.list, this.newBelow,
         interrupted.element, result.element, this.close, followUp.element), feed.element));
   }
@@ -167,6 +171,7 @@ class Page {
   add(event) {
     for (const id of this.conversation.add(event)) this.changed.add(id);
     if (event.type === "approval.requested" || event.type === "approval.resolved") this.asked.refresh(event.data.approvalId);
+    if (isTerminal(event)) for (const row of this.conversation.rows()) if (row.tool?.children) this.changed.add(row.id); // they have ended with it
   }
 
   /** History is over. Who has just come to an execution that lives is brought to where it is. */

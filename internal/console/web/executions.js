@@ -3,12 +3,11 @@
 import { Problem, executionPath, get, sleep } from "./api.js";
 import { age } from "./clock.js";
 import { attribute, fill, h, keyed, say } from "./dom.js";
-import { amount, plural, shortId, words } from "./format.js";
+import { amount, ended, plural, shortId, words } from "./format.js";
 import { Listing } from "./listing.js";
 import { loading, olderButton } from "./loading.js";
 import { revealText, revealed } from "./reveal.js";
 
-const ended = ["completed", "failed", "cancelled", "timedOut"];
 const live = ["queued", "initializing", "waiting", "streaming", "pendingToolApproval", "executingTool", "idle", "interrupted"];
 const pause = 5000;
 

@@ -15,7 +15,7 @@ export class Line {
   #asked = h("span", { class: "spoken", role: "status" });
 
   constructor(execution) {
-    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("queue", ""), this.#fact("next", ""), this.#fact("round", ""), this.#fact("turn",
+    this.element = h("p", { class: "facts-line row" }, this.#badge, this.#asked, this.#fact("below", ""), this.#fact("queue", ""), this.#fact("next", ""), this.#fact("round", ""), this.#fact("turn",
       "turn "), this.#timer(execution), this.#fact("tokens", "tokens "), this.#fact("cost", "cost "));
   }
 
@@ -37,6 +37,7 @@ export class Line {
     attribute(this.#badge, "data-status", status);
     say(this.#badge, words(status));
     say(this.#asked, standing.asked.size === 0 ? "" : `${standing.asked.size} to decide`);
+    say(this.#texts.below, standing.below.size === 0 ? "" : `${standing.below.size} to decide in its agents`);
     say(this.#texts.queue, status === "queued" && execution.queuePosition ? `number ${amount(execution.queuePosition)} in the queue` : "");
     say(this.#texts.next, nextOf(execution.nextAttempt));
     const most = execution.progress?.maxIterations ?? execution.maxIterations;
@@ -88,7 +89,7 @@ const tokens = [
 /** What stands elsewhere on the page is not repeated; what a newer server adds is shown as well. */
 const elsewhere = new Set([
   "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "nextAttempt", "pendingApprovals", "pendingToolCalls", "generation",
-    "lastSeq", "createdAt",
+    "lastSeq", "parent", "createdAt",
   "updatedAt", "endedAt", "agentSession", "model",
 ]);
 

@@ -74,6 +74,7 @@ export const fields = [
   { name: "budgetTokens", pointer: "/budget/tokens", kind: "number", label: "Budget: tokens", placeholder: "no bound" },
   { name: "budgetCost", pointer: "/budget/cost", kind: "number", label: "Budget: cost", placeholder: "no bound" },
   { name: "budgetToolCalls", pointer: "/budget/toolCalls", kind: "number", label: "Budget: tool calls", placeholder: "no bound" },
+  { name: "budgetSeconds", pointer: "/budget/seconds", kind: "number", label: "Budget: seconds of active time", placeholder: "no bound" },
   {
     name: "memory", pointer: "/memory/enabled", kind: "check", sends: true, label: "Memory",
     hint: "Shared notes are read into the prompt, and the agent may write them.",

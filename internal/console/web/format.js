@@ -51,10 +51,18 @@ export function plural(count, one, many = `${one}s`) {
   return `${amount(count)} ${count === 1 ? one : many}`;
 }
 
+/** "1 approval waits", "3 approvals wait". */
+export function approvalsWait(count) {
+  return `${plural(count, "approval")} ${count === 1 ? "waits" : "wait"}`;
+}
+
 /** The beginning of an id, enough to tell two apart: the last part, since the first is the time. */
 export function shortId(id) {
   return id.slice(-8);
 }
+
+/** The statuses of an execution that has ended. */
+export const ended = ["completed", "failed", "cancelled", "timedOut"];
 
 /** The words that people read for a status of an execution, an approval or a call. */
 export function words(status) {
@@ -66,6 +74,7 @@ const named = {
   pendingApproval: "needs approval",
   executingTool: "runs a tool",
   waitingForClient: "waits for its client",
+  waitingForDelegate: "waits for other agents",
   timedOut: "timed out",
   outcomeUnknown: "outcome unknown",
 };

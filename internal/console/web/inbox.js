@@ -1,12 +1,14 @@
 // The inbox: every question that waits, the oldest first. New ones come at the end, decided ones stay where they are and say who decided: nothing moves
 // under a finger.
 
+import { executionPath } from "./api.js";
 import { approvalCard } from "./approval.js";
 import { attribute, h, keyed, painter, say } from "./dom.js";
 import { showKeys } from "./keys.js";
 import { bell } from "./notify.js";
 import { pending } from "./pending.js";
-import { revealText } from "./reveal.js";
+import { revealText, revealed } from "./reveal.js";
+import { Trees } from "./trees.js";
 
 /** Draws the page. */
 export function showInbox({ main, shell, signal }) {
@@ -23,6 +25,7 @@ class Inbox {
   constructor(shell) {
     this.shell = shell;
     this.cards = new WeakMap();
+    this.trees = new Trees();
     this.count = h("p", { class: "muted", role: "status" });
     this.ringer = h("button", { type: "button", class: "small", on: { click: () => bell.turn() } });
     this.clear = h("button", { type: "button", class: "small absent", on: { click: () => this.clearDecided() } }, "Clear decided");
@@ -42,7 +45,8 @@ class Inbox {
 
   draw() {
     const entries = pending.entries();
-    keyed(this.list, entries, ({ approval }) => approval.id, (entry) => this.card(entry), (element, { approval }) => this.cards.get(element).update(approval));
+    keyed(this.list, this.trees.rows(entries), ({ key }) => key, ({ head, entry }) => (head ? treeHead(head) : this.card(entry)),
+      (element, { entry }) => entry && this.cards.get(element).update(entry.approval));
     this.complain();
     attribute(this.more, "hidden", !pending.hasMore);
     this.clear.classList.toggle("absent", entries.every(({ approval }) => approval.status === "pending"));
@@ -109,12 +113,18 @@ class Inbox {
   }
 
   step(by) {
-    const cards = [...this.list.children];
+    const cards = [...this.list.querySelectorAll(".approval")];
     const at = cards.indexOf(document.activeElement.closest(".approval"));
     const next = cards[at < 0 ? (by > 0 ? 0 : cards.length - 1) : Math.min(Math.max(at + by, 0), cards.length - 1)];
     next?.focus({ preventScroll: true });
     next?.scrollIntoView({ block: "nearest" });
   }
+}
+
+/** What stands above the cards of one tree: its root, which opens. */
+function treeHead({ root, name, asked }) {
+  return h("p", { class: "tree-head" }, h("a", { href: `#${executionPath(root)}` }, revealed(name || "agent")), asked && h("span", { class: "muted" }, ", asked “",
+    revealed(asked), "”"));
 }
 
 function waiting(number, text) {

@@ -16,20 +16,32 @@ import { toolView } from "./toolrow.js";
 /**
  * Makes the view of a row.
  * @param {object} row an item or a notice
- * @param {object} scene {execution: its id, sight, asked, originOf(toolCallId), opened: Map of what the person has opened}
+ * @param {object} scene {execution: its id, sight, asked, originOf(toolCallId), parentOf(row), hasEnded(), opened: Map of what the person has opened}
  */
 export function viewOf(row, scene) {
   const view = (lookup(kinds, row.kind) ?? unknownView)(row, scene);
   attribute(view.element, "data-id", row.id);
   attribute(view.element, "data-kind", row.kind);
+  standBelow(view.element, scene.parentOf(row), scene);
   return view;
+}
+
+const deepest = 3; // that is told by the margin
+
+/** What a subagent does stands below the call that stands for the subagent, and names it: others may do something in between. */
+function standBelow(element, parent, { parentOf }) {
+  if (parent === undefined) return;
+  let depth = 1;
+  for (let above = parentOf(parent); above !== undefined && depth < deepest; above = parentOf(above)) depth++;
+  attribute(element, "data-depth", String(depth));
+  element.prepend(h("p", { class: "small muted" }, "Part of ", reveal(parent.tool.summary || parent.tool.tool)));
 }
 
 /** About how high a row will be, in pixels. */
 export function estimateOf(row) {
   const text = row.message?.text ?? "";
   if (row.kind === "diff") return 90 + 24 * Math.min(200, row.diff.additions + row.diff.deletions);
-  return row.kind === "message" ? 60 + 24 * Math.ceil(text.length / 90) : row.kind === "tool" ? 120 : 48;
+  return row.kind === "message" ? 60 + 24 * Math.ceil(text.length / 90) : row.kind === "tool" ? 120 + 32 * (row.tool.children?.length ?? 0) : 48;
 }
 
 const kinds = { message: messageView, reasoning: reasoningView, tool: toolView, diff: diffItemView, blocks: blocksView, summary: summaryView, notice: noticeView };
@@ -85,6 +97,7 @@ function messageView(row, { sight, execution }) {
 
 function speaker({ message }) {
   if (message.repair) return "Signoff asks again: the answer did not fit";
+  if (message.delegates) return "Results of other agents";
   return lookup({ user: "User", assistant: "Agent" }, message.role) ?? words(message.role);
 }
 

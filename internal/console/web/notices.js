@@ -26,7 +26,7 @@ function failure(text, error, detail) {
 const goesOn = { load: "The agent took its session up again.", fresh: "A new session of the agent got the prompt again.",
   retry: "The request that failed was repeated.", fail: "It was ended." };
 
-const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls", events: "events of the log" };
+const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls", seconds: "seconds of active time", events: "events of the log" };
 
 const notices = {
   "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it continues.", reason) : undefined),
@@ -34,6 +34,8 @@ const notices = {
   "turn.continued": ({ mode, by, text }) => info(`${lookup(goesOn, mode) ?? `The turn goes on (${mode}).`}${by ? ` Chosen by ${by.name}.` : ""}`, text),
   "turn.ended": ({ turn, stopReason, error }) => (error ? failure(`Turn ${turn} broke down.`, error) : endedEarly(turn, stopReason)),
   "agent.started": ({ continued }) => (continued ? info("The agent was started again and continues its session.") : undefined),
+  "agent.updated": ({ kind, update }) => (kind === "foreignSession" && update?.method
+    ? warn("The agent asked something in a session that it has not announced. Nobody was asked: it got the answer that nobody says anything.", String(update.method)) : undefined),
   "agent.exited": ({ message }) => warn("The agent's process has ended; the next prompt starts it again.", message),
   "agent.mcpServerUpdated": ({ server, status, message }) =>
     status === "failed" || status === "notStarted" ? warn(`The agent works without the MCP server ${server}.`, message) : undefined,
@@ -49,6 +51,7 @@ const notices = {
       info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "context.summaryFailed": ({ model, code, message }) => warn(`The model ${model} could not summarize the conversation; old tool results are cut instead.`, `${code}: ${message}`),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),
+  "delegate.updated": ({ status }) => (status === "interrupted" ? warn("An agent below is interrupted: somebody must choose on its page how it continues.") : undefined),
   "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: it was idle for too long." : "Completed."),
   "execution.failed": ({ error, finishReason }) => failure(`Failed (${words(finishReason ?? "error")}).`, error),
   "execution.cancelled": ({ cancelledBy, reason }) => warn(`Cancelled${cancelledBy ? ` by ${cancelledBy.name}` : ""}.`, reason),

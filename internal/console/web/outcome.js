@@ -51,6 +51,6 @@ function nameOf(approval, optionId) {
 
 function remembered(decision) {
   if (!decision.ruleId || decision.remember === "once") return null;
-  const far = decision.remember === "global" ? "for all executions" : "for this execution";
+  const far = lookup({ global: "for all executions", tree: "for the whole tree" }, decision.remember) ?? "for this execution";
   return h("p", {}, `Remembered ${far}: `, h("a", { href: "#/rules" }, "see the rules"), ".");
 }

@@ -9,8 +9,13 @@ import { revealCall, revealCallText } from "./suspect.js";
 const hour = 3600;
 const day = 24 * hour;
 
+const names = { execution: "This execution", tree: "The tree", global: "Always" };
+const labels = { execution: "For this execution", tree: "For its tree: the root, and all agents below it", global: "Always, in all executions" };
+const holding = { execution: "in this execution", tree: "in the root and all agents below it", global: "in all executions" };
+
 const spans = {
   execution: [["", "until this execution ends"], [hour, "for one hour at most"], [8 * hour, "for eight hours at most"]],
+  tree: [["", "until the root ends"], [hour, "for one hour at most"], [8 * hour, "for eight hours at most"]],
   global: [["", "for 30 days"], [hour, "for one hour"], [day, "for one day"], [7 * day, "for seven days"], [365 * day, "for a year"]],
 };
 
@@ -24,7 +29,8 @@ export function rememberChoice(approval, verb, { exactOnly = false } = {}) {
   const options = offered(approval, exactOnly);
   if (options.length === 0) return { element: null, value: () => undefined };
   const also = h("p", { class: "also", role: "status" });
-  const choices = h("select", {}, h("option", { value: "" }, "Only this once"), group("execution", options), group("global", options));
+  const choices = h("select", {}, h("option", { value: "" }, "Only this once"), group("execution", options),
+    approval.root ? group("tree", options) : null, group("global", options));
   const what = field("Remember", choices);
   const long = field("For how long", h("select"));
   attribute(long.element, "hidden", true);
@@ -51,19 +57,18 @@ function offered(approval, exactOnly) {
 }
 
 function group(scope, options) {
-  const label = scope === "global" ? "Always, in all executions" : "For this execution";
-  return h("optgroup", { label }, options.map((option, place) => h("option", { value: `${scope} ${place}` }, shortName(option, scope))));
+  return h("optgroup", { label: labels[scope] }, options.map((option, place) => h("option", { value: `${scope} ${place}` }, shortName(option, scope))));
 }
 
 /** The option in a few words; the sentence below has them all. */
 function shortName({ previewId, matcher = {} }, scope) {
-  const names = {
+  const rules = {
     exact: "exactly this call", command: `commands like ${matcher.command}`, path: "this file", folder: "this folder",
     workingDirectory: "the working directory", host: `host ${matcher.host}`, tool: `all of ${matcher.tool}`,
     mcpServer: `all tools of ${matcher.mcpServer}`, class: `all that is “${matcher.class}”`,
   };
-  const name = lookup(names, previewId) ?? previewId;
-  return `${scope === "global" ? "Always" : "This execution"}: ${revealCallText(name).slice(0, 80)}`;
+  const name = lookup(rules, previewId) ?? previewId;
+  return `${names[scope]}: ${revealCallText(name).slice(0, 80)}`;
 }
 
 function chosenOf(value, options) {
@@ -86,5 +91,5 @@ function sentence(description, verb) {
 
 function ending(scope, control) {
   const text = control.selectedOptions[0]?.textContent ?? "";
-  return scope === "global" ? `It holds in all executions, ${text}.` : `It holds in this execution, ${text}.`;
+  return `It holds ${holding[scope]}, ${text}.`;
 }

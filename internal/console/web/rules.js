@@ -15,7 +15,7 @@ export function showRules(page) {
   new Rules(page).open();
 }
 
-const scopes = [["", "All"], ["global", "All executions"], ["execution", "One execution"]];
+const scopes = [["", "All"], ["global", "All executions"], ["tree", "One tree"], ["execution", "One execution"]];
 
 class Rules {
   constructor({ main, signal, query }) {
@@ -112,7 +112,7 @@ class RuleCard {
   facts(state) {
     const { rule } = this;
     const facts = [
-      ["Holds for", rule.executionId === null ? "all executions" : ["execution ", executionLink(rule.executionId)]],
+      ["Holds for", rule.executionId === null ? "all executions" : [rule.scope === "tree" ? "execution and all below it: " : "execution ", executionLink(rule.executionId)]],
       ["Hits", [amount(rule.hits), rule.lastHitAt === null ? null : [", last ", ago(rule.lastHitAt)]]],
       ["Made", [ago(rule.createdAt), " by ", revealed(rule.createdBy.name), rule.approvalId === null ? null : ", who had a decision remembered"]],
       ["Ends", this.end(state)],

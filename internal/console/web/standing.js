@@ -15,6 +15,7 @@ export class Standing {
   commands = []; // of an external agent: [{name, description}]
   prompts = []; // that wait: [{promptId, text, by, …}]
   asked = new Set(); // approvals that are open
+  below = new Set(); // approvals that are open, of executions below it
   ended; // the data of the terminal event
   endedAt;
   #round;
@@ -76,6 +77,12 @@ export class Standing {
     "approval.resolved"(data) {
       this.asked.delete(data.approvalId);
     },
+    "delegate.approvalRequested"(data) {
+      this.below.add(data.approvalId);
+    },
+    "delegate.approvalResolved"(data) {
+      this.below.delete(data.approvalId);
+    },
     "execution.completed": Standing.prototype.end,
     "execution.failed": Standing.prototype.end,
     "execution.cancelled": Standing.prototype.end,
@@ -90,6 +97,7 @@ export class Standing {
     this.endedAt = time;
     this.usage = data.usage ?? this.usage;
     this.prompts = [];
+    this.below.clear();
   }
 
   #forget(promptId) {

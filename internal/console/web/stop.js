@@ -1,9 +1,11 @@
 // The ways in which a person ends an execution, or has one go on that was interrupted. Cancelling asks once, since it cannot be taken back.
 
 import { actButton } from "./act.js";
-import { executionPath, post } from "./api.js";
+import { executionPath, get, post } from "./api.js";
 import { h } from "./dom.js";
 import { field } from "./field.js";
+import { lookup } from "./lookup.js";
+import { reveal } from "./reveal.js";
 
 /** The button that cancels, with its question. `stopping(execution)` is called with what the server answered. */
 export class Cancel {
@@ -39,10 +41,30 @@ export class Cancel {
   }
 }
 
-/** The button that ends an execution which stays open, when it is through with what it has. */
+/** The button that ends an execution which stays open, when it is through with what it has. It asks if that cancels agents below. */
 export function closeButton(id, closing) {
   const path = `${executionPath(id)}/close`;
-  return actButton("Close execution", { doing: "Closing…", request: async () => closing(await post(path)) }).element;
+  const close = async () => closing(await post(path));
+  const { element } = actButton("Close execution", {
+    doing: "Closing…",
+    request: async () => {
+      const { cancels } = await get(path);
+      if (cancels.length === 0) return close();
+      const dialog = closeDialog(cancels, close);
+      element.after(dialog);
+      dialog.showModal();
+    },
+  });
+  return element;
+}
+
+function closeDialog(cancels, close) {
+  const confirm = actButton("Close, and cancel them", { className: "danger", doing: "Closing…", request: async () => { await close(); dialog.close(); } });
+  const dialog = h("dialog", { "aria-label": "Close execution", on: { close: () => dialog.remove() } }, h("div", { class: "stack" },
+    h("h2", {}, "Close this execution?"), h("p", {}, "Agents below it are at work. Those that still are when it ends are cancelled:"),
+    h("ul", {}, cancels.map(({ parent }) => h("li", {}, reveal(parent.name), ", asked “", reveal(parent.path.at(-1).asked), "”"))),
+    h("div", { class: "row spread" }, h("button", { type: "button", on: { click: () => dialog.close() } }, "Keep it open"), confirm.element)));
+  return dialog;
 }
 
 const modes = [
@@ -57,7 +79,14 @@ const causes = {
   provider: { modes: ["retry", "fail"], why: "The request to its model failed." },
   recovery: { modes: ["retry", "fail"], why: "It was recovered again and again without progress." },
   processGone: { modes: ["load", "fresh", "fail"], why: "Its agent was lost in the middle of a turn." },
+  dailyBudget: { modes: ["retry", "fail"], external: ["load", "fresh", "fail"], why: "The budget of the day is spent." },
 };
+
+/** How an execution that was interrupted can go on, and why it was. An external agent that the budget has stopped has lost its process. */
+export function waysOn({ cause, agent }) {
+  const { modes, external, why } = lookup(causes, cause) ?? causes.processGone;
+  return { modes: external && agent?.source?.type === "acp" ? external : modes, why };
+}
 
 /** What to choose from where an execution is interrupted. */
 export class Interrupted {
@@ -74,9 +103,10 @@ export class Interrupted {
     this.element.append(h("h2", {}, "How should it continue?"), this.#why, h("dl", { class: "choices" }, [...this.#choices.values()]));
   }
 
-  show({ status, statusReason, cause }) {
+  show(standing) {
+    const { status, statusReason } = standing;
     this.element.hidden = status !== "interrupted";
-    const { modes: open, why } = causes[cause] ?? causes.processGone;
+    const { modes: open, why } = waysOn(standing);
     for (const [mode, elements] of this.#choices) for (const element of elements) element.hidden = !open.includes(mode);
     this.#why.textContent = statusReason || why;
   }

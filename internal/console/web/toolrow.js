@@ -1,6 +1,7 @@
 // A tool call in a conversation: what is called, with what, who let it, what it prints, what became of it. Approvals that wait stand in their place.
 
 import { argumentsView } from "./arguments.js";
+import { Children } from "./children.js";
 import { tick } from "./clock.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { duration, measured, words } from "./format.js";
@@ -18,13 +19,13 @@ export function toolView(row, scene) {
   const parts = {
     badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p",
       { class: "small muted facts-line" }),
-    progress: h("p", { class: "small muted call-progress" }), timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
+    progress: h("p", { class: "small muted call-progress" }), timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), children: new Children(), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
       { class: "notice warn small" }),
   };
   const args = argumentsDetails(row, scene.opened);
   const element = article("tool",
     h("div", { class: "row spread" }, h("span", { class: "row" }, parts.badge, parts.about), h("span", { class: "row" }, parts.timer, time(row))),
-    parts.summary, args.element, parts.asks, parts.progress, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
+    parts.summary, args.element, parts.children.element, parts.asks, parts.progress, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
   const update = (next) => {
     args.update(next);
     updateTool(parts, next, scene);
@@ -41,6 +42,7 @@ function updateTool(parts, { tool }, scene) {
   once(parts.summary, tool.summary, () => revealedCall(tool.summary));
   parts.summary.hidden = !tool.summary || tool.summary === tool.tool;
   updateTimer(parts.timer, tool);
+  parts.children.show(tool.children, scene.hasEnded());
   updateAsks(parts.asks, tool, scene);
   const progress = progressLine(tool.progress);
   once(parts.progress, progress, () => reveal(progress));
@@ -61,7 +63,7 @@ function noteOf(tool) {
 }
 
 function updateTimer(timer, tool) {
-  const running = tool.status === "running" || tool.status === "waitingForClient";
+  const running = ["running", "waitingForClient", "waitingForDelegate"].includes(tool.status);
   if (running && timer.dataset.since !== tool.startedAt) {
     timer.dataset.since = tool.startedAt;
     const since = Date.parse(tool.startedAt);

@@ -12,7 +12,7 @@ import (
 // far as it goes.
 func Broken(log []domain.Event) []string {
 	c := checker{texts: map[string]int{}, calls: map[string]*outcome{}, used: map[domain.ApprovalID]bool{}, approvals: map[domain.ApprovalID]int{},
-		ends: map[domain.ApprovalID]domain.ApprovalStatus{}}
+		ends: map[domain.ApprovalID]domain.ApprovalStatus{}, rests: map[domain.ExecutionID]int{}}
 	for i, event := range log {
 		c.event(int64(i+1), event)
 	}
@@ -29,6 +29,7 @@ type checker struct {
 	used      map[domain.ApprovalID]bool // what a call has started under
 	approvals map[domain.ApprovalID]int  // how often resolved
 	ends      map[domain.ApprovalID]domain.ApprovalStatus
+	rests     map[domain.ExecutionID]int // of each child, that whose result was taken last
 	ended     bool
 	broken    []string
 }
@@ -63,6 +64,7 @@ func (c *checker) event(want int64, event domain.Event) {
 	c.state(want, payload)
 	c.text(want, payload)
 	c.call(want, payload)
+	c.delegate(want, payload)
 }
 
 func (c *checker) state(seq int64, payload domain.Payload) {
@@ -161,6 +163,32 @@ func (c *checker) call(seq int64, payload domain.Payload) {
 		if n := c.approvals[p.ApprovalID]; n != 1 {
 			c.failf(seq, "approval %s is resolved %d times", p.ApprovalID, n)
 		}
+	}
+}
+
+// delegate holds that a call creates its child once, and that each result of a child is taken once.
+func (c *checker) delegate(seq int64, payload domain.Payload) {
+	known := func(id domain.ExecutionID) {
+		if _, started := c.rests[id]; !started {
+			c.failf(seq, "the child %s was never started", id)
+		}
+	}
+	switch p := payload.(type) {
+	case domain.DelegateStarted:
+		if f := c.known(seq, p.ToolCallID); f != nil && f.starts == 0 {
+			c.failf(seq, "call %s has a child before it starts", p.ToolCallID)
+		}
+		if _, started := c.rests[p.ExecutionID]; started {
+			c.failf(seq, "the child %s is started twice", p.ExecutionID)
+		}
+		c.rests[p.ExecutionID] = 0
+	case domain.DelegateUpdated:
+		known(p.ExecutionID)
+	case domain.DelegateReturned:
+		if known(p.ExecutionID); p.Rest <= c.rests[p.ExecutionID] {
+			c.failf(seq, "the result of rest %d of the child %s is taken after that of rest %d", p.Rest, p.ExecutionID, c.rests[p.ExecutionID])
+		}
+		c.rests[p.ExecutionID] = p.Rest
 	}
 }
 

@@ -23,7 +23,7 @@ func (r *Reducer) requested(p domain.ToolCallRequested) {
 	c := r.call(p.ToolCallID)
 	c.Turn = p.Turn
 	c.Tool.MessageID, c.Tool.Tool, c.Tool.Class, c.Tool.Summary = p.MessageID, p.Tool, p.Class, p.Summary
-	c.Tool.Arguments, c.Tool.MCP = boundedJSON(p.Arguments), p.MCP
+	c.Tool.Arguments, c.Tool.MCP, c.Tool.ParentToolCallID = boundedJSON(p.Arguments), p.MCP, p.ParentToolCallID
 	r.settle(c)
 	r.changesAskedFor(c)
 }
@@ -58,6 +58,7 @@ func (r *Reducer) queued(p domain.ToolCallQueued) {
 func (r *Reducer) started(p domain.ToolCallStarted) {
 	c := r.call(p.ToolCallID)
 	c.queued, c.awaits, c.lost, c.Tool.Arguments = false, p.Awaits, false, boundedJSON(p.Arguments)
+	r.awaited(c, p.Children)
 	r.begun(c)
 	r.changesAskedFor(c)
 }
@@ -93,6 +94,7 @@ func (r *Reducer) printed(p domain.ToolCallUpdated) error {
 func (r *Reducer) completed(p domain.ToolCallCompleted) {
 	c := r.call(p.ToolCallID)
 	c.outcome, c.Tool.Progress = p.Outcome, nil
+	r.released(c)
 	if c.Tool.Output == "" || p.Error == nil || p.Output != p.Error.Message {
 		output, cut := bounded(p.Output, TextBytes)
 		c.Tool.Output, c.Tool.Truncated = output, cut || p.Truncated
@@ -125,6 +127,8 @@ func (c *call) status() ToolStatus {
 		return ToolRequested
 	case c.awaits == domain.AwaitsClient:
 		return ToolWaitingForClient
+	case c.awaits == domain.AwaitsDelegate:
+		return ToolWaitingForDelegate
 	default:
 		return ToolRunning
 	}

@@ -41,15 +41,17 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		request domain.Request
 		script  *script
 	}{
-		"files":    {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
-		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
-		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
-		"pictures": {pictureRequest, pictureWork()},
-		"summary":  {domain.Request{Prompt: "Look after it."}, summaryWork()},
-		"odd":      {domain.Request{Prompt: "Surprise me."}, oddWork()},
-		"chance":   {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(15)},
-		"failed":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},
-		"timedOut": {domain.Request{Prompt: "Go."}, cutShort(domain.StatusTimedOut)},
+		"files":      {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
+		"agent":      {domain.Request{Prompt: "Change it."}, agentWork()},
+		"blocks":     {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"pictures":   {pictureRequest, pictureWork()},
+		"summary":    {domain.Request{Prompt: "Look after it."}, summaryWork()},
+		"delegates":  {domain.Request{Prompt: "Plan the move."}, delegateWork()},
+		"delegating": {domain.Request{Prompt: "Plan the move."}, delegating()},
+		"odd":        {domain.Request{Prompt: "Surprise me."}, oddWork()},
+		"chance":     {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(15)},
+		"failed":     {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},
+		"timedOut":   {domain.Request{Prompt: "Go."}, cutShort(domain.StatusTimedOut)},
 	}
 	types, groups := map[domain.EventType]bool{}, map[string]bool{} // that the stories have
 	for name, c := range stories {
@@ -152,5 +154,7 @@ func oddWork() *script {
 		domain.ToolCallStarted{ToolCallID: "asked"},
 		domain.ToolCallUpdated{ToolCallID: "asked", Progress: &domain.CallProgress{Done: 2, Total: 2}},
 		domain.ToolCallCompleted{ToolCallID: "asked", Outcome: domain.OutcomeSucceeded},
+		domain.ToolCallRequested{ToolCallID: "queued", MessageID: "n", Turn: 1, Tool: "bash", Class: domain.ClassExecute, Arguments: []byte(`{}`)},
+		domain.ToolCallQueued{ToolCallID: "queued"},
 	)
 }

@@ -18,11 +18,13 @@ func TestWholeConversations(t *testing.T) {
 		request domain.Request
 		script  *script
 	}{
-		"files":    {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
-		"agent":    {domain.Request{Prompt: "Change it."}, agentWork()},
-		"blocks":   {domain.Request{Prompt: "A script, please."}, blockWork()},
-		"pictures": {pictureRequest, pictureWork()},
-		"summary":  {domain.Request{Prompt: "Look after it."}, summaryWork()},
+		"files":      {domain.Request{Messages: past, Prompt: "Change the port."}, fileWork()},
+		"agent":      {domain.Request{Prompt: "Change it."}, agentWork()},
+		"blocks":     {domain.Request{Prompt: "A script, please."}, blockWork()},
+		"pictures":   {pictureRequest, pictureWork()},
+		"summary":    {domain.Request{Prompt: "Look after it."}, summaryWork()},
+		"delegates":  {domain.Request{Prompt: "Plan the move."}, delegateWork()},
+		"delegating": {domain.Request{Prompt: "Plan the move."}, delegating()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Reduce(c.request, c.script.Checked(t))

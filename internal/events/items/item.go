@@ -59,6 +59,8 @@ type Message struct {
 	Parts       []domain.PromptPart `json:"parts,omitempty"`  // of the user, with pictures and files; Text is their texts
 	Edits       int                 `json:"edits,omitempty"`  // of the user: the generation of blocks to change
 	Repair      int                 `json:"repair,omitempty"` // the session itself asks again, from 1, because the answer did not fit
+	// Delegates, of the user, are the children whose results are the prompt. No person wrote it.
+	Delegates []domain.ExecutionID `json:"delegates,omitempty"`
 }
 
 // Reasoning is a thought of the model.
@@ -70,11 +72,14 @@ type Reasoning struct {
 
 // Tool is one call of a tool.
 type Tool struct {
-	ToolCallID string       `json:"toolCallId"`
-	MessageID  string       `json:"messageId,omitempty"` // the answer of the model that asks for it
-	Tool       string       `json:"tool"`
-	Class      domain.Class `json:"class,omitempty"`
-	Summary    string       `json:"summary"`
+	ToolCallID string `json:"toolCallId"`
+	MessageID  string `json:"messageId,omitempty"` // the answer of the model that asks for it
+	// ParentToolCallID is the call that this one is a part of: a subagent of an external agent makes it.
+	ParentToolCallID string `json:"parentToolCallId,omitempty"`
+
+	Tool    string       `json:"tool"`
+	Class   domain.Class `json:"class,omitempty"`
+	Summary string       `json:"summary"`
 	// Arguments are the newest: as requested, then as shown to a person, then as they ran.
 	Arguments json.RawMessage `json:"arguments"` // null if they are longer than [TextBytes]
 	Status    ToolStatus      `json:"status"`
@@ -90,6 +95,7 @@ type Tool struct {
 	StartedAt  *time.Time          `json:"startedAt,omitempty"`
 	DurationMs int64               `json:"durationMs,omitempty"`
 	Approvals  []Approval          `json:"approvals"` // in the order in which people were asked
+	Children   []Child             `json:"children,omitempty"`
 	Error      *domain.Failure     `json:"error,omitempty"`
 }
 
@@ -97,17 +103,18 @@ type Tool struct {
 type ToolStatus string
 
 const (
-	ToolRequested        ToolStatus = "requested"
-	ToolPendingApproval  ToolStatus = "pendingApproval"
-	ToolQueued           ToolStatus = "queued"
-	ToolRunning          ToolStatus = "running"
-	ToolWaitingForClient ToolStatus = "waitingForClient"
-	ToolSucceeded        ToolStatus = ToolStatus(domain.OutcomeSucceeded)
-	ToolFailed           ToolStatus = ToolStatus(domain.OutcomeFailed)
-	ToolDenied           ToolStatus = ToolStatus(domain.OutcomeDenied)
-	ToolExpired          ToolStatus = ToolStatus(domain.OutcomeExpired)
-	ToolCancelled        ToolStatus = ToolStatus(domain.OutcomeCancelled)
-	ToolOutcomeUnknown   ToolStatus = ToolStatus(domain.OutcomeUnknown)
+	ToolRequested          ToolStatus = "requested"
+	ToolPendingApproval    ToolStatus = "pendingApproval"
+	ToolQueued             ToolStatus = "queued"
+	ToolRunning            ToolStatus = "running"
+	ToolWaitingForClient   ToolStatus = "waitingForClient"
+	ToolWaitingForDelegate ToolStatus = "waitingForDelegate"
+	ToolSucceeded          ToolStatus = ToolStatus(domain.OutcomeSucceeded)
+	ToolFailed             ToolStatus = ToolStatus(domain.OutcomeFailed)
+	ToolDenied             ToolStatus = ToolStatus(domain.OutcomeDenied)
+	ToolExpired            ToolStatus = ToolStatus(domain.OutcomeExpired)
+	ToolCancelled          ToolStatus = ToolStatus(domain.OutcomeCancelled)
+	ToolOutcomeUnknown     ToolStatus = ToolStatus(domain.OutcomeUnknown)
 )
 
 // Approval is a question to a person about a call. GET /approvals/{id} has all of it.
@@ -120,6 +127,17 @@ type Approval struct {
 	// Resolution is the answer about a call whose outcome was unknown.
 	Resolution domain.Resolution `json:"resolution,omitempty"`
 	DecidedBy  *domain.Actor     `json:"decidedBy"` // null while it is pending, and where no person decided
+}
+
+// Child is an execution that a call has created, or waits for. Under a call that has only waited for it, it stays as it was at the outcome of the call.
+type Child struct {
+	ExecutionID domain.ExecutionID `json:"executionId"`
+	Name        string             `json:"name"`
+	// Status is the last that the child has told: it waits in the queue, is in a turn (waiting), interrupted, idle, or has ended.
+	Status           domain.Status         `json:"status"`
+	Cause            domain.InterruptCause `json:"cause,omitempty"`
+	PendingApprovals int                   `json:"pendingApprovals"` // those of executions below it included
+	Error            *domain.Failure       `json:"error,omitempty"`  // why its last turn has failed
 }
 
 // Diff is what a call changes in one file.
@@ -172,6 +190,7 @@ func (i Item) clone() Item {
 	i.Summary = copied(i.Summary)
 	if i.Tool = copied(i.Tool); i.Tool != nil {
 		i.Tool.Approvals = slices.Clone(i.Tool.Approvals)
+		i.Tool.Children = slices.Clone(i.Tool.Children)
 	}
 	return i
 }

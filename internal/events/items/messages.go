@@ -30,7 +30,7 @@ func (r *Reducer) begin(p domain.ExecutionCreated) {
 func (r *Reducer) prompted(p domain.TurnStarted) {
 	if p.Text != "" || p.Parts != nil {
 		id := cmp.Or(string(p.PromptID), fmt.Sprintf("turn%d", p.Turn))
-		r.addPrompt(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Parts: p.Parts, Edits: p.Edits, Repair: p.Repair})
+		r.addPrompt(id, p.Turn, Message{Role: domain.RoleUser, Text: p.Text, Parts: p.Parts, Edits: p.Edits, Repair: p.Repair, Delegates: p.Delegates})
 	}
 }
 

@@ -56,6 +56,7 @@ func (r *Reducer) take(payload domain.Payload) error {
 		r.summarized(p)
 	case domain.ExecutionEnded:
 		r.decide(domain.GenerationCancelled) // nobody can accept the blocks any more
+		r.delegatesEnd()
 	case domain.MessageDelta:
 		return r.addText(KindMessage, p.MessageID, p.Turn, p.Offset, p.Text)
 	case domain.ThoughtDelta:
@@ -80,6 +81,23 @@ func (r *Reducer) take(payload domain.Payload) error {
 		r.reported(p)
 	case domain.ToolCallCompleted:
 		r.completed(p)
+	default:
+		r.takeDelegate(payload)
 	}
 	return nil
+}
+
+func (r *Reducer) takeDelegate(payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.DelegateStarted:
+		r.delegated(p)
+	case domain.DelegateUpdated:
+		r.delegateUpdated(p)
+	case domain.DelegateApprovalRequested:
+		r.delegateAsked(p)
+	case domain.DelegateApprovalResolved:
+		r.delegateAnswered(p)
+	case domain.DelegateReturned:
+		r.delegateReturned(p)
+	}
 }

@@ -22,6 +22,8 @@ type Reducer struct {
 	calls    map[string]*call
 	current  *item  // the newest generation of blocks
 	stored   string // its id while it is not restored
+
+	delegates []*delegate // in the order of their creation
 }
 
 // item is one that may change.

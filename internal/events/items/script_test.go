@@ -2,6 +2,7 @@ package items
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -158,6 +159,19 @@ func agentWork() *script {
 		domain.TurnEnded{Turn: 1, StopReason: domain.StopCancelled},
 		domain.MessageDelta{MessageID: "t0-1-y", Turn: 0, Text: "Bye."},
 		domain.MessageCompleted{MessageID: "t0-1-y", Turn: 0},
+
+		// A subagent of the agent works, between two turns, and changes a file.
+		domain.ToolCallRequested{ToolCallID: "subagent", MessageID: "t0-2-y", Tool: "subagent", Class: domain.ClassDelegate,
+			Arguments: []byte(`{"sessionId":"child","title":"Tidy up"}`), Summary: "Tidy up"},
+		domain.ToolCallStarted{ToolCallID: "subagent", Arguments: []byte(`{"sessionId":"child","title":"Tidy up"}`), AllowedBy: "agent"},
+		domain.ToolCallUpdated{ToolCallID: "subagent", Output: "I tidy up."},
+		domain.ToolCallRequested{ToolCallID: "call_3", ParentToolCallID: "subagent", MessageID: "t0-3-y", Tool: "edit", Class: domain.ClassWrite,
+			Arguments: []byte(`{"file_path":"/w/main.go"}`), Summary: "Edit main.go"},
+		domain.ToolCallReported{ToolCallID: "call_3", Update: []byte(`{"sessionUpdate":"tool_call_update","toolCallId":"call_3","status":"completed",
+			"content":[{"type":"diff","path":"/w/main.go","oldText":"B\n","newText":"b\n"}]}`)},
+		domain.ToolCallStarted{ToolCallID: "call_3", Arguments: []byte(`{"file_path":"/w/main.go"}`), AllowedBy: "agent"},
+		domain.ToolCallCompleted{ToolCallID: "call_3", Outcome: domain.OutcomeSucceeded},
+		domain.ToolCallCompleted{ToolCallID: "subagent", Outcome: domain.OutcomeSucceeded, Output: "It is tidy."},
 		domain.ExecutionEnded{Status: domain.StatusCancelled, FinishReason: domain.FinishCancelled, CancelledBy: ann},
 	)
 }
@@ -199,6 +213,78 @@ func summaryWork() *script {
 		domain.MessageCompleted{MessageID: "m2", Turn: 1},
 		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
 	)
+}
+
+// delegating is an execution in the middle of its delegations: it has messaged a child that is interrupted, below which somebody asks, and awaits that
+// one or another, which works in the background.
+func delegating() *script {
+	researcher := []domain.PathStep{{Execution: "root", Name: "local", Asked: "Plan the move."}, {Execution: "w1", Name: "researcher", Asked: "Read up."}}
+	reader := append(slices.Clone(researcher), domain.PathStep{Execution: "g1", Name: "reader", Asked: "Read the page."})
+	return begun(domain.SourceInternal).Add(
+		delegationCall("c1", domain.DelegateTool), callAwaits("c1", domain.AwaitAll, "w1"), childOf("c1", "w1", "researcher"),
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusWaiting, Turn: 1},
+		childAsks("a1", researcher), childAsks("a2", reader),
+		domain.DelegateApprovalResolved{ExecutionID: "w1", ApprovalID: "a1", Status: domain.ApprovalApproved},
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusIdle, Turn: 1},
+		domain.DelegateReturned{ExecutionID: "w1", Rest: 1, ToolCallID: "c1", Status: domain.StatusIdle},
+		domain.ToolCallCompleted{ToolCallID: "c1", Outcome: domain.OutcomeSucceeded, Output: "Read."},
+
+		delegationCall("c2", domain.DelegateTool),
+		domain.ToolCallStarted{ToolCallID: "c2", Arguments: []byte(`{}`), AllowedBy: "capability", Children: []domain.ExecutionID{"w2"}},
+		domain.DelegateStarted{ExecutionID: "w2", ToolCallID: "c2", Name: "checker", Source: domain.Source{Type: domain.SourceACP, Command: "claude"}, Depth: 1,
+			Background: true},
+		domain.ToolCallCompleted{ToolCallID: "c2", Outcome: domain.OutcomeSucceeded, Output: "checker works on it."},
+		domain.DelegateUpdated{ExecutionID: "w2", Status: domain.StatusWaiting, Turn: 1},
+
+		delegationCall("c3", domain.MessageDelegateTool), callAwaits("c3", domain.AwaitAll, "w1"),
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusWaiting, Turn: 2},
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusInterrupted, Cause: domain.CauseProvider},
+		delegationCall("c4", domain.AwaitDelegatesTool), callAwaits("c4", domain.AwaitAny, "w1", "w2"),
+	)
+}
+
+// delegateWork is the same execution to its end: one child fails, the other has a result that opens a turn, and a third one is left behind with its
+// question when somebody cancels all.
+func delegateWork() *script {
+	writer := []domain.PathStep{{Execution: "root", Name: "local", Asked: "Plan the move."}, {Execution: "w3", Name: "writer", Asked: "Write it down."}}
+	return delegating().Add(
+		domain.DelegateUpdated{ExecutionID: "w2", Status: domain.StatusFailed, Turn: 1},
+		domain.DelegateReturned{ExecutionID: "w2", Rest: 1, ToolCallID: "c4", Status: domain.StatusFailed, Error: &domain.Failure{
+			Code: domain.CodeLimitReached, Message: "Too many rounds."}},
+		domain.ToolCallCompleted{ToolCallID: "c4", Outcome: domain.OutcomeSucceeded, Output: "checker has failed."}, // it no longer shows what becomes of w1
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusWaiting, Turn: 2},
+		domain.DelegateApprovalResolved{ExecutionID: "g1", ApprovalID: "a2", Status: domain.ApprovalDenied},
+		domain.DelegateUpdated{ExecutionID: "w1", Status: domain.StatusIdle, Turn: 2},
+		domain.ToolCallCompleted{ToolCallID: "c3", Outcome: domain.OutcomeCancelled, Error: &domain.Failure{
+			Code: domain.CodeCancelled, Message: "The turn ended while this call waited for another agent."}},
+		domain.TurnEnded{Turn: 1, StopReason: domain.StopEndTurn},
+
+		domain.TurnStarted{Turn: 2, Text: "These are the results.", Delegates: []domain.ExecutionID{"w1"}},
+		domain.DelegateReturned{ExecutionID: "w1", Rest: 2, Status: domain.StatusIdle},
+		delegationCall("c5", domain.DelegateTool), callAwaits("c5", domain.AwaitAll, "w3"), childOf("c5", "w3", "writer"),
+		domain.DelegateUpdated{ExecutionID: "w3", Status: domain.StatusWaiting, Turn: 1}, childAsks("a3", writer),
+		domain.ToolCallCompleted{ToolCallID: "c5", Outcome: domain.OutcomeCancelled, Error: &domain.Failure{
+			Code: domain.CodeCancelled, Message: "The turn ended while this call waited for another agent."}},
+		domain.ExecutionEnded{Status: domain.StatusCancelled, FinishReason: domain.FinishCancelled, CancelledBy: ann},
+	)
+}
+
+func delegationCall(id, tool string) domain.ToolCallRequested {
+	return domain.ToolCallRequested{ToolCallID: id, MessageID: "m1", Turn: 1, Tool: tool, Class: domain.ClassDelegate, Arguments: []byte(`{}`), Summary: tool}
+}
+
+func callAwaits(id string, mode domain.AwaitMode, children ...domain.ExecutionID) domain.ToolCallStarted {
+	return domain.ToolCallStarted{ToolCallID: id, Arguments: []byte(`{}`), AllowedBy: "capability", Awaits: domain.AwaitsDelegate, Mode: mode, Children: children}
+}
+
+func childOf(call string, id domain.ExecutionID, name string) domain.DelegateStarted {
+	return domain.DelegateStarted{ExecutionID: id, ToolCallID: call, Name: name, Source: domain.Source{Type: domain.SourceInternal}, Depth: 1}
+}
+
+// childAsks is the question of the last step of a path.
+func childAsks(approval domain.ApprovalID, path []domain.PathStep) domain.DelegateApprovalRequested {
+	return domain.DelegateApprovalRequested{ExecutionID: path[len(path)-1].Execution, ApprovalID: approval, ToolCallID: "c1", Kind: domain.ApprovalToolCall,
+		Tool: "bash", Path: path}
 }
 
 // pictureWork is an execution with pictures and files: in the request, in a further prompt without a text, and in the result of a call.

@@ -21,6 +21,7 @@ var itemTypes = []domain.EventType{
 	domain.ToolCallRequestedType, domain.ToolCallQueuedType, domain.ToolCallStartedType, domain.ToolCallUpdatedType, domain.ToolCallReportedType,
 	domain.ToolCallCompletedType, domain.ApprovalRequestedType, domain.ApprovalResolvedType,
 	domain.BlocksGeneratedType, domain.BlocksAcceptedType, domain.ContextCompactedType,
+	domain.DelegateStartedType, domain.DelegateUpdatedType, domain.DelegateAskedType, domain.DelegateAnsweredType, domain.DelegateReturnedType,
 	domain.ExecutionCompletedType, domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
 }
 
@@ -65,8 +66,20 @@ func (r *Reducer) Keys(step Step) []string {
 		return r.callKey(p.ToolCallID)
 	case domain.BlocksGenerated:
 		return append(r.callKey(p.ToolCallID), r.currentKey()...)
-	case domain.BlocksAccepted, domain.ExecutionEnded:
+	case domain.BlocksAccepted:
 		return r.currentKey()
+	case domain.DelegateStarted:
+		return r.callKey(p.ToolCallID)
+	case domain.DelegateUpdated:
+		return r.delegateKeys(r.delegate(p.ExecutionID))
+	case domain.DelegateApprovalRequested:
+		return r.delegateKeys(r.delegateOn(p.Path))
+	case domain.DelegateApprovalResolved:
+		return r.delegateKeys(r.delegateAsking(p.ApprovalID))
+	case domain.DelegateReturned:
+		return r.delegateKeys(r.delegate(p.ExecutionID))
+	case domain.ExecutionEnded:
+		return append(r.currentKey(), r.askingKeys()...)
 	default:
 		return nil
 	}
@@ -86,6 +99,27 @@ func (r *Reducer) callKey(id string) []string {
 		return nil
 	}
 	return []string{keyOf(callID(id))}
+}
+
+// delegateKeys returns the keys of the calls that show a child.
+func (r *Reducer) delegateKeys(d *delegate) (keys []string) {
+	if d == nil {
+		return nil
+	}
+	for _, id := range d.shownBy() {
+		keys = append(keys, r.callKey(id)...)
+	}
+	return keys
+}
+
+// askingKeys returns the keys of the calls that show a pending approval of a child.
+func (r *Reducer) askingKeys() (keys []string) {
+	for _, d := range r.delegates {
+		if len(d.Asked) > 0 {
+			keys = append(keys, r.delegateKeys(d)...)
+		}
+	}
+	return keys
 }
 
 func (r *Reducer) currentKey() []string {

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the stored form. Raise it with every change to the items of the same events, or to the stored form: stored items are
 // then made again.
-const Version = 4
+const Version = 5
 
 // Resume returns a reducer that continues behind a stored fold. Rows of items are restored when they are needed: see [Reducer.Keys].
 func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
@@ -20,7 +20,7 @@ func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
 	}
 	r := New(request)
 	r.resumed, r.event.Seq, r.count = fold.Seq, fold.Seq, fold.Items
-	r.external, r.turn, r.stored = state.External, state.Turn, state.Current
+	r.external, r.turn, r.stored, r.delegates = state.External, state.Turn, state.Current, state.Delegates
 	return r, nil
 }
 
@@ -99,7 +99,7 @@ func (c *call) restoreChange(i *item) bool {
 
 // Stored returns the fold to store, with the rows of items that are new or have changed since the reducer was made.
 func (r *Reducer) Stored() (domain.ItemFold, []domain.ItemRow) {
-	state := reducerState{External: r.external, Turn: r.turn, Current: r.stored}
+	state := reducerState{External: r.external, Turn: r.turn, Current: r.stored, Delegates: r.delegates}
 	if r.current != nil {
 		state.Current = r.current.ID
 	}
@@ -182,9 +182,10 @@ func unreadable(err error) error {
 
 // reducerState is what a reducer knows beside its items.
 type reducerState struct {
-	External bool   `json:"external,omitempty"`
-	Turn     int    `json:"turn,omitempty"`
-	Current  string `json:"current,omitempty"` // the id of the newest generation of blocks while it is open
+	External  bool        `json:"external,omitempty"`
+	Turn      int         `json:"turn,omitempty"`
+	Current   string      `json:"current,omitempty"` // the id of the newest generation of blocks while it is open
+	Delegates []*delegate `json:"delegates,omitempty"`
 }
 
 // itemState is an item, and what a reducer knows of it beyond.

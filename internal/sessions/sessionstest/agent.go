@@ -183,6 +183,23 @@ func (t *Turn) Give(message string, call domain.ToolCall) (output string, err er
 	return t.Host.CallClient(t.ctx, call)
 }
 
+// Delegate announces a call that delegates, if it was not announced before, and waits for its output.
+func (t *Turn) Delegate(message string, call domain.ToolCall, announced bool) (output string, err error) {
+	if !announced {
+		if err := t.Want(message, call); err != nil {
+			return "", err
+		}
+	}
+	return t.Host.Delegate(t.ctx, call)
+}
+
+// Delegation is a call of one of the tools that delegate.
+func Delegation(id, tool string, arguments any) domain.ToolCall {
+	return domain.ToolCall{
+		ID: id, Tool: tool, Version: "1", Class: domain.ClassDelegate, Arguments: domain.Encode(arguments), Summary: "Delegate",
+	}
+}
+
 // Submit announces a call that hands in blocks, and does so.
 func (t *Turn) Submit(id, blocks string) error {
 	call := Blocks(id, blocks)

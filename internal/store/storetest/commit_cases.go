@@ -249,7 +249,7 @@ func staleEpoch(w *world) {
 	if len(claimed) != 1 || claimed[0].Epoch != 2 {
 		w.Fatalf("claimed %+v", claimed)
 	}
-	for _, epoch := range []int64{1, 3, -1, math.MaxInt64} {
+	for _, epoch := range []int64{1, 3, math.MaxInt64} {
 		c := said(id, epoch, 2)
 		c.Update = &store.Update{Status: domain.StatusFailed, Turn: 9}
 		c.Ask = []domain.Approval{approval(id)}
@@ -476,13 +476,31 @@ func brokenBatch(w *world) {
 		"a client asked under epoch 0": {{Execution: id, ClientCalls: store.ClientCalls{AskClient: []domain.ClientCall{{ToolCallID: "c"}}}}},
 		"closed for a client under epoch 0": {{Execution: id, ClientCalls: store.ClientCalls{CloseClient: []store.ClientClosing{
 			{ToolCallID: "c", To: domain.ClientCallCancelled}}}}},
-		"answered by the driver":    {{Execution: id, Epoch: 1, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}},
-		"generated under epoch 0":   {{Execution: id, Generate: &domain.Generation{Number: 1}}},
-		"accepted by the driver":    {{Execution: id, Epoch: 1, Accept: &store.Acceptance{Generation: 1}}},
-		"a rule of no scope":        {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Effect: domain.Allow}}}},
-		"a rule without an effect":  {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Scope: domain.RememberGlobal}}}},
-		"an audit of nothing":       {{Execution: id, Audit: []domain.AuditRecord{{}}}},
-		"an audit that is not JSON": {{Execution: id, Audit: []domain.AuditRecord{{Action: "a", Details: json.RawMessage("{")}}}},
+		"answered by the driver":     {{Execution: id, Epoch: 1, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}}},
+		"generated under epoch 0":    {{Execution: id, Generate: &domain.Generation{Number: 1}}},
+		"accepted by the driver":     {{Execution: id, Epoch: 1, Accept: &store.Acceptance{Generation: 1}}},
+		"a rule of no scope":         {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Effect: domain.Allow}}}},
+		"a rule without an effect":   {{Execution: id, Remember: []domain.PermissionRule{{ID: "r", Scope: domain.RememberGlobal}}}},
+		"under a negative epoch":     {said(id, -1, 1)},
+		"quiet by itself":            {{Execution: id, Quiet: true}},
+		"left out by itself":         {{Execution: id, IfLive: true}},
+		"a child by itself":          {w.childOf(id)},
+		"a child of another":         {linking(w.create(), w.childOf(id))},
+		"a child of nobody's driver": {{Execution: id, Linked: []store.Change{w.childOf(id)}}},
+		"a root that is linked":      {linking(id, creation(domain.ExecutionID(newID())))},
+		"linked to itself":           {linking(id, said(id, 0, 1))},
+		"linked twice":               {linking(id, linking(w.create()), linking(w.create(), said(w.create(), 0, 1)))},
+		"linked by two":              {linking(w.create(), said(id, 0, 1)), linking(w.create(), said(id, 0, 1))},
+		"linked by its driver":       {linking(w.create(), said(id, 1, 1))},
+		"linked, and repeatable":     {linking(w.create(), store.Change{Execution: id, AnswerClient: &store.ClientAnswering{ToolCallID: "c"}})},
+		"repeatable, with a linked":  {{Execution: id, Accept: &store.Acceptance{}, Linked: []store.Change{said(w.create(), 0, 1)}}},
+		"a quiet request":            {linking(w.create(), store.Change{Execution: id, Quiet: true, Cancel: &store.CancelRequest{}})},
+		"an approval left out":       {linking(w.create(), ifLive(resolved(id, "a", domain.ApprovalCancelled, "")))},
+		"a rest under epoch 0":       {{Execution: id, Rest: &domain.DelegateResult{}}},
+		"a rest in a turn":           {{Execution: id, Epoch: 1, Rest: &domain.DelegateResult{}, Update: &store.Update{Status: domain.StatusStreaming}}},
+		"a taking under epoch 0":     {{Execution: id, Taken: map[domain.ExecutionID]int{"x": 1}}},
+		"an audit of nothing":        {{Execution: id, Audit: []domain.AuditRecord{{}}}},
+		"an audit that is not JSON":  {{Execution: id, Audit: []domain.AuditRecord{{Action: "a", Details: json.RawMessage("{")}}}},
 	} {
 		w.untouched(id, func() {
 			if _, err := w.s.Commit(w.ctx, append(batch, said(w.create(), 1, 1))); domain.CodeOf(err) != domain.CodeInternal {

@@ -134,19 +134,23 @@ func oneChoiceStands(w *world) {
 // causesDecide: each mode is either taken or refused without a trace. The cause goes with the status.
 func causesDecide(w *world) {
 	modes := []domain.ResumeMode{domain.ResumeLoad, domain.ResumeFresh, domain.ResumeRetry, domain.ResumeFail}
-	for _, cause := range []domain.InterruptCause{domain.CauseProvider, domain.CauseRecovery, domain.CauseProcessGone, ""} {
-		shown := cause
+	sources := []domain.SourceType{domain.SourceInternal, domain.SourceACP}
+	for i, cause := range []domain.InterruptCause{domain.CauseProvider, domain.CauseRecovery, domain.CauseDailyBudget, domain.CauseDailyBudget, domain.CauseProcessGone, ""} {
+		shown, source := cause, sources[i%2]
 		if cause == "" {
 			shown = domain.CauseProcessGone // a binary of version 8 has written no cause
 		}
 		for _, mode := range modes {
-			id := w.create()
+			created := creation(domain.ExecutionID(newID()))
+			created.Create.Execution.Request.Source.Type = source
+			w.accepted(created)
+			id := created.Execution
 			interrupted := became(id, domain.StatusInterrupted)
 			interrupted.Update.Cause = cause
 			w.accepted(interrupted)
 			w.accepted(said(id, 1, 1)) // a later change leaves the cause alone
 			w.causeIs(id, shown)
-			if slices.Contains(shown.ResumeModes(), mode) {
+			if slices.Contains(shown.ResumeModes(source), mode) {
 				w.accepted(resumed(id, mode, "k"))
 			} else {
 				w.untouched(id, func() { w.refused(w.commit(resumed(id, mode, "k")).Err, domain.CodeInvalid) })

@@ -75,6 +75,7 @@ func deletes(w *world) {
 		w.accepted(prompted(id, domain.WhenBusyEnqueue, "k"))
 		w.accepted(traced(id, 3, "x"))
 		w.accepted(stated(said(id, 1, 1), "a", "b"))
+		w.must(w.s.SaveViewedFiles(w.ctx, tenant, id, 1, viewed("/a", "one", "/b", "two")))
 	}
 
 	end := ending(id, 1)
@@ -101,8 +102,9 @@ func deletes(w *world) {
 	w.refused(err, domain.CodeNotFound)
 	events := ok(w.s.Events(w.ctx, id, 0, 10))(w)
 	rules := ok(w.s.Rules(w.ctx, tenant, id))(w)
-	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 || len(w.states(id)) != 0 {
-		w.Errorf("left behind: %d events, %d rules, %d raw messages", len(events), len(rules), len(feed))
+	files := ok(w.s.ViewedFiles(w.ctx, id, "/a", "/b"))(w)
+	if feed := w.feed(id); len(events) != 0 || len(rules) != 0 || len(feed) != 0 || len(w.states(id)) != 0 || len(files) != 0 {
+		w.Errorf("left behind: %d events, %d rules, %d raw messages, %d viewed files", len(events), len(rules), len(feed), len(files))
 	}
 	w.refused(w.commit(said(id, 1, 1)).Err, domain.CodeStale)
 	again := creation(domain.ExecutionID(newID()))

@@ -15,10 +15,27 @@ import (
 
 // merged reads the feed of a tenant from a cursor on until it has all that was written before the call, in pages of a
 // random size. What another transaction of the server holds back is waited for.
-func (w *world) merged(tenant domain.TenantID, after store.FeedCursor) (events []store.FeedEvent) {
+func (w *world) merged(tenant domain.TenantID, after store.FeedCursor) []store.FeedEvent {
+	w.Helper()
+	return w.mergedBy(after, func(s *store.Store, after store.FeedCursor, limit int) (store.FeedPage, error) {
+		return s.Feed(w.ctx, tenant, after, limit, math.MaxInt)
+	})
+}
+
+// mergedOf is that of a tree.
+func (w *world) mergedOf(root domain.ExecutionID, after store.FeedCursor) []store.FeedEvent {
+	w.Helper()
+	return w.mergedBy(after, func(s *store.Store, after store.FeedCursor, limit int) (store.FeedPage, error) {
+		return s.FeedOfTree(w.ctx, tenant, root, after, limit, math.MaxInt)
+	})
+}
+
+func (w *world) mergedBy(
+	after store.FeedCursor, read func(s *store.Store, after store.FeedCursor, limit int) (store.FeedPage, error),
+) (events []store.FeedEvent) {
 	w.Helper()
 	for {
-		page := ok(w.replicas[rand.IntN(2)].Feed(w.ctx, tenant, after, 1+rand.IntN(7), math.MaxInt))(w)
+		page := ok(read(w.replicas[rand.IntN(2)], after, 1+rand.IntN(7)))(w)
 		events = append(events, page.Events...)
 		switch n := len(page.Events); {
 		case n > 0:

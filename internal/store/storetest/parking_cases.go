@@ -164,6 +164,41 @@ func queue(w *world) {
 	w.waits(1, 1)
 }
 
+// queueOfTrees: a tree with a long queue delays neither another tree nor a root, also if there is room for only one at a time.
+func queueOfTrees(w *world) {
+	w.heartbeat("one")
+	w.heartbeat("two")
+	long, short := w.create(), w.create()
+	var many, few []domain.ExecutionID
+	for range 4 {
+		many = append(many, w.delegated(long))
+	}
+	for range 2 {
+		few = append(few, w.delegated(short))
+	}
+	alone := waitingForRoom(tenant)
+	w.accepted(alone)
+	w.positions(append(slices.Concat(many, few), alone.Execution), 1, 4, 6, 7, 2, 5, 3)
+	claimed := ok(w.s.AcquireQueued(w.ctx, "two", 2, 9, nil))(w)
+	w.wantAcquired(claimed, many[0], few[0])
+	var order []domain.ExecutionID
+	for range 5 {
+		w.positions(order[max(0, len(order)-1):], 0)
+		claimed := ok(w.s.AcquireQueued(w.ctx, "two", 1, 9, nil))(w)
+		if len(claimed) != 1 {
+			w.Fatalf("%d claimed", len(claimed))
+		}
+		order = append(order, claimed[0].Execution.ID)
+	}
+	if order[0] != alone.Execution {
+		w.Errorf("who has waited longest without a turn is not the first: %v", order)
+	}
+	if want := []domain.ExecutionID{many[1], few[1], many[2], many[3]}; !slices.Equal(order[1:], want) {
+		w.Errorf("the order is %v, want %v", order[1:], want)
+	}
+	w.waits(0, 0)
+}
+
 func (w *world) waits(own, all int) {
 	w.Helper()
 	if gotOwn, gotAll, err := w.s.Waiting(w.ctx, tenant); err != nil || gotOwn != own || gotAll != all {

@@ -162,6 +162,42 @@ func (w *world) allRules(filter store.RuleFilter) (all []domain.PermissionRule) 
 	}
 }
 
+// rulesOfTrees: an execution below has the rules of its root's tree, and counts their hits; those of its parent alone it has not.
+func rulesOfTrees(w *world) {
+	root, other := w.create(), w.create()
+	child := w.delegated(root)
+	grandchild := w.delegated(child)
+	written, remembered := rule(root), rule(root)
+	written.Scope, remembered.Scope = domain.RememberTree, domain.RememberTree
+	remembered.Approval = "a"
+	w.written(written)
+	w.accepted(store.Change{Execution: child, Remember: []domain.PermissionRule{remembered}})
+	own := w.written(rule(child))
+	for _, id := range []domain.ExecutionID{root, grandchild} {
+		w.hold(id, written, remembered)
+	}
+	w.hold(child, written, remembered, own)
+	w.hold(other)
+	for _, want := range []domain.PermissionRule{written, remembered} {
+		if diff := cmp.Diff(want, w.rule(want.ID)); diff != "" {
+			w.Error(diff)
+		}
+	}
+	for _, id := range []domain.ExecutionID{root, grandchild, other} {
+		w.accepted(store.Change{Execution: id, Hits: []string{written.ID, own.ID}})
+	}
+	if tree, alone := w.rule(written.ID).Hits, w.rule(own.ID).Hits; tree != 2 || alone != 0 {
+		w.Errorf("%d hits of the tree's rule, %d of that of one execution", tree, alone)
+	}
+	for scope, want := range map[domain.RememberScope][]domain.PermissionRule{
+		domain.RememberTree: {remembered, written}, domain.RememberExecution: {own}, domain.RememberGlobal: nil,
+	} {
+		if got := w.allRules(store.RuleFilter{Scope: scope}); !slices.Equal(ruleIDs(got), ruleIDs(want)) {
+			w.Errorf("%s: %v", scope, ruleIDs(got))
+		}
+	}
+}
+
 // rulesAreRefused: what cannot be written leaves neither a rule nor an entry.
 func rulesAreRefused(w *world) {
 	id := w.create()

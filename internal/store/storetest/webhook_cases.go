@@ -122,6 +122,7 @@ func deliveredWithTheEvent(w *world) {
 	id := w.create()
 	requested := event(id, domain.ApprovalRequested{
 		ApprovalID: "a", Kind: domain.ApprovalToolCall, Tool: "bash", Arguments: json.RawMessage(`{"command":"secret"}`),
+		Root: "r", Path: []domain.PathStep{{Execution: "r", Name: "planner", Asked: "secret"}},
 		ArgumentsHash: "secret", Summary: "Run `secret`", Question: json.RawMessage(`{"message":"secret"}`), WorkingDirectory: "/secret", Reason: "secret",
 	})
 	w.accepted(store.Change{Execution: id, Epoch: 1, Events: []domain.Event{event(id, domain.MessageDelta{Text: "secret"}), requested}})
@@ -156,7 +157,7 @@ func deliveredWithTheEvent(w *world) {
 	}
 	for i, want := range []domain.Notification{
 		{Type: domain.ApprovalRequestedType, Timestamp: requested.Time, Data: domain.NotificationData{Execution: id, Seq: 3, Approval: "a",
-			Kind: domain.ApprovalToolCall, Tool: "bash"}},
+			Kind: domain.ApprovalToolCall, Tool: "bash", Root: "r", Path: []domain.NamedStep{{Execution: "r", Name: "planner"}}}},
 		{Type: domain.ApprovalResolvedType, Data: domain.NotificationData{Execution: id, Seq: 4, Approval: "a", Status: "approved", Resolution: domain.ResolutionRetry, DecidedBy: &someone}},
 		{Type: domain.ExecutionInterruptedType, Data: domain.NotificationData{Execution: id, Seq: 6, Status: "interrupted", Cause: domain.CauseProvider,
 			Code: domain.CodeModelUnreachable}},

@@ -236,7 +236,7 @@ func (w *world) picture(id domain.ExecutionID) string {
 	shared := ok(w.s.PermissionRules(w.ctx, tenant, store.RuleFilter{Scope: domain.RememberGlobal, IncludeEnded: true}))(w)
 	audit := ok(w.s.Audit(w.ctx, tenant, store.AuditFilter{Execution: id}))(w)
 	text, err := json.Marshal([]any{e, head, approvals, rules, shared, audit, w.controlRequests(id), w.clientCalls(id),
-		w.generations(id), w.feed(id), w.log(id)})
+		w.generations(id), w.feed(id), w.log(id), w.children(id)})
 	w.must(err)
 	return string(text)
 }

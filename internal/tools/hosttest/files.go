@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"maps"
 	"path/filepath"
+	"slices"
 	"testing/fstest"
 
 	"signoff/internal/domain"
@@ -17,6 +18,29 @@ func (h *Host) OpenFile(_ context.Context, path string) (fs.File, error) {
 		return nil, err
 	}
 	return h.filesystem().Open(name)
+}
+
+// ViewFile implements [domain.Host]. [Host.Viewed] has what was viewed.
+func (h *Host) ViewFile(ctx context.Context, path string, show func(file fs.File) error) error {
+	file, err := h.OpenFile(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if err := show(file); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.viewed = append(h.viewed, path)
+	return nil
+}
+
+// Viewed are the paths of the files that the agent was shown so far.
+func (h *Host) Viewed() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.viewed)
 }
 
 // ReadDir implements [domain.Host].

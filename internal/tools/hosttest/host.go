@@ -21,24 +21,27 @@ import (
 
 // Host is the double. Its fields are the script; set them before use.
 type Host struct {
-	Grant   func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
-	Answer  func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
-	Inquiry func(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error)   // nil expires every question of a started call
-	Command func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
-	Files   fs.FS                                                                      // what can be read where there is no Tree
-	Tree    map[string]string                                                          // files that changes really change, by their path; nil refuses every change
-	Dir     string                                                                     // where Files or Tree stand; empty refuses absolute paths
-	Outputs map[string]string                                                          // what calls have printed, by their id
-	Notes   map[domain.MemoryScope]string                                              // what is noted at first, with revision 1
-	Place   domain.Environment                                                         // what the execution sees
-	Around  string                                                                     // and how it is told to the model
-	Book    domain.Runbook                                                             // what the execution works on
-	Client  func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
-	Refuse  func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
-	Stored  map[domain.FileID]StoredFile                                               // pictures and files of the execution; Store adds one
+	Grant    func(ctx context.Context, call domain.ToolCall) (domain.Grant, error)      // nil allows every call as it is
+	Answer   func(ctx context.Context, question domain.Question) (domain.Answer, error) // nil expires every question
+	Inquiry  func(ctx context.Context, inquiry domain.Inquiry) (domain.Answer, error)   // nil expires every question of a started call
+	Command  func(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error)
+	Files    fs.FS                                                                      // what can be read where there is no Tree
+	Tree     map[string]string                                                          // files that changes really change, by their path; nil refuses every change
+	Dir      string                                                                     // where Files or Tree stand; empty refuses absolute paths
+	Outputs  map[string]string                                                          // what calls have printed, by their id
+	Notes    map[domain.MemoryScope]string                                              // what is noted at first, with revision 1
+	Place    domain.Environment                                                         // what the execution sees
+	Around   string                                                                     // and how it is told to the model
+	Book     domain.Runbook                                                             // what the execution works on
+	Client   func(ctx context.Context, call domain.ToolCall) (output string, err error) // runs the calls of the client
+	Children func(ctx context.Context, call domain.ToolCall) (output string, err error) // does the work of the delegation tools
+	Refuse   func(payload domain.Payload) error                                         // an error ends the session: every later Emit fails with it
+	Budget   func(request domain.Estimate) (domain.Reservation, error)                  // what requests to models reserve from; nil has no bounds
+	Stored   map[domain.FileID]StoredFile                                               // pictures and files of the execution; Store adds one
 
 	mu             sync.Mutex
 	payloads       []domain.Payload
+	viewed         []string // paths of files
 	saved          map[domain.MemoryScope]domain.Memory
 	traces         []Traced
 	over           error

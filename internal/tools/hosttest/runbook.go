@@ -16,15 +16,35 @@ func (h *Host) Inquire(ctx context.Context, inquiry domain.Inquiry) (domain.Answ
 	return h.Inquiry(ctx, inquiry)
 }
 
+// Reserve implements [domain.Host]: Budget answers.
+func (h *Host) Reserve(_ context.Context, request domain.Estimate) (domain.Reservation, error) {
+	if h.Budget == nil {
+		return domain.Unbounded{}, nil
+	}
+	return h.Budget(request)
+}
+
 // CallClient implements [domain.Host]: the call is judged as by Authorize, and Client answers it. Nil answers nothing.
 func (h *Host) CallClient(ctx context.Context, call domain.ToolCall) (string, error) {
+	return h.handed(ctx, call, h.Client)
+}
+
+// Delegate implements [domain.Host]: the call is judged as by Authorize, and Children answers it. Nil answers nothing.
+func (h *Host) Delegate(ctx context.Context, call domain.ToolCall) (string, error) {
+	return h.handed(ctx, call, h.Children)
+}
+
+// handed is a call whose work somebody else does.
+func (h *Host) handed(
+	ctx context.Context, call domain.ToolCall, does func(ctx context.Context, call domain.ToolCall) (output string, err error),
+) (string, error) {
 	grant, err := h.Authorize(ctx, call)
 	if err != nil || !grant.Allowed {
 		return grant.Message, err
 	}
 	output := ""
-	if h.Client != nil {
-		if output, err = h.Client(ctx, call); err != nil {
+	if does != nil {
+		if output, err = does(ctx, call); err != nil {
 			return "", err
 		}
 	}

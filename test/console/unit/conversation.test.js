@@ -132,6 +132,25 @@ test("notices stand in their place, and the newest of those that repeat says it 
   ]);
 });
 
+test("what a subagent does is part of its call, and so are the changes that it makes", () => {
+  const asks = (toolCallId, parentToolCallId) => ["toolCall.requested", { toolCallId, parentToolCallId, messageId: "m", turn: 1, tool: "write", class: "write",
+    arguments: { path: "a", content: "b" }, summary: toolCallId }];
+  const conversation = heard(asks("child"), asks("grandchild", "child"), asks("write", "grandchild"), asks("other"), asks("lost", "unknown"));
+  const above = (row) => {
+    const parent = row && conversation.parentOf(row);
+    return parent === undefined ? [] : [parent.tool.toolCallId, ...above(parent)];
+  };
+  assert.deepEqual(conversation.rows().filter(({ kind }) => kind === "tool").map((row) => above(row).join(" ")), ["", "child", "grandchild child", "", ""]);
+  const change = conversation.rows().find(({ diff }) => diff?.toolCallId === "write");
+  assert.deepEqual(above(change), ["grandchild", "child"]);
+});
+
+test("a request that nobody was asked about is a notice, and other words of the agent are none", () => {
+  const rows = heard(["agent.updated", { turn: 1, kind: "foreignSession", update: { method: "session/request_permission", params: {} } }],
+    ["agent.updated", { turn: 1, kind: "foreignSession", update: { sessionId: "x", update: {} } }], ["agent.updated", { turn: 1, kind: "x", update: null }]).rows();
+  assert.deepEqual(rows.filter(({ kind }) => kind === "notice").map(({ notice }) => [notice.level, notice.detail]), [["warn", "session/request_permission"]]);
+});
+
 test("what allowed a call is known from its start", () => {
   const conversation = heard(["toolCall.requested", { toolCallId: "a", messageId: "m1", turn: 1 }]);
   assert.equal(conversation.originOf("a"), undefined);

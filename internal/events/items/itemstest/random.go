@@ -23,6 +23,7 @@ type generator struct {
 	past       []*generatedCall // with one
 	generation int
 	submitted  bool
+	children   []*generatedChild
 }
 
 type generatedCall struct {
@@ -34,6 +35,15 @@ type generatedCall struct {
 	paused   bool // its MCP server has asked
 }
 
+type generatedChild struct {
+	id     domain.ExecutionID
+	name   string
+	status domain.Status
+	rests  int
+	taken  bool                // the result of the newest rest
+	asked  []domain.ApprovalID // pending, of the child or of one below it
+}
+
 // Random is a script by chance, with whatever a reducer knows: also late reports about calls that have ended. It has
 // at least and at most so many steps.
 func Random(t *rapid.T, least, most int) *Script {
@@ -42,6 +52,7 @@ func Random(t *rapid.T, least, most int) *Script {
 	all := []func(){
 		w.writeMessage, w.writeMessage, w.writeMessage, w.endMessage, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
 		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.writeOther, w.reportLate, w.queue, w.lose, w.pause, w.startAgain, w.tell,
+		w.delegate, w.delegate, w.await, w.moveChild, w.moveChild, w.askInChild, w.answerInChild, w.returnChild,
 	}
 	for range rapid.IntRange(least, most).Draw(t, "steps") {
 		all[rapid.IntRange(0, len(all)-1).Draw(t, "step")]()
@@ -97,10 +108,14 @@ func (w *generator) arguments() []byte {
 
 func (w *generator) request() {
 	c := &generatedCall{id: w.name("c"), tool: rapid.SampledFrom([]string{"bash", "edit", "write", "patch", "writeTextFile"}).Draw(w.T, "tool")}
+	parent := w.pick(func(*generatedCall) bool { return true })
 	w.calls = append(w.calls, c)
 	asked := domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassWrite, Arguments: w.arguments()}
 	if rapid.Bool().Draw(w.T, "mcp") {
 		asked.MCP = &domain.MCPTool{Server: "s", Tool: c.tool, Definition: "d"}
+	}
+	if parent != nil && rapid.Bool().Draw(w.T, "subagent") {
+		asked.ParentToolCallID = parent.id
 	}
 	w.Add(asked)
 }
@@ -117,7 +132,7 @@ func (w *generator) pick(holds func(*generatedCall) bool) *generatedCall {
 func (w *generator) ask() {
 	if c := w.pick(func(c *generatedCall) bool { return c.approval == "" }); c != nil {
 		c.approval = domain.ApprovalID(w.name("a"))
-		w.Add(domain.ApprovalRequested{ApprovalID: c.approval, ToolCallID: c.id, Tool: c.tool, Arguments: w.arguments()})
+		w.Add(domain.ApprovalRequested{ApprovalID: c.approval, ToolCallID: c.id, Kind: domain.ApprovalToolCall, Tool: c.tool, Arguments: w.arguments()})
 	}
 }
 
@@ -259,8 +274,118 @@ func (w *generator) nextTurn() {
 	w.turn++
 	w.Add(
 		domain.TurnEnded{Turn: w.turn - 1, StopReason: domain.StopEndTurn},
-		domain.TurnStarted{Turn: w.turn, PromptID: domain.PromptID(w.name("p")), Text: "And?"},
+		w.nextPrompt(),
 	)
+}
+
+// nextPrompt is one of a person, or the results of children.
+func (w *generator) nextPrompt() domain.TurnStarted {
+	started := domain.TurnStarted{Turn: w.turn, Text: "And?"}
+	if len(w.children) > 0 && rapid.Bool().Draw(w.T, "results") {
+		started.Delegates = []domain.ExecutionID{w.child().id}
+	} else {
+		started.PromptID = domain.PromptID(w.name("p"))
+	}
+	return started
+}
+
+func (w *generator) child() *generatedChild { return rapid.SampledFrom(w.children).Draw(w.T, "child") }
+
+// delegate creates a child, and waits for it or not.
+func (w *generator) delegate() {
+	child := &generatedChild{id: domain.ExecutionID(w.name("w")), name: w.name("agent "), status: domain.StatusQueued}
+	w.children = append(w.children, child)
+	call := w.startAwaiting(domain.DelegateTool, rapid.Bool().Draw(w.T, "background"), child.id)
+	w.Add(domain.DelegateStarted{ExecutionID: child.id, ToolCallID: call, Name: child.name, Source: domain.Source{Type: domain.SourceInternal}, Depth: 1})
+}
+
+// await waits for children that there are already, maybe for one of them twice.
+func (w *generator) await() {
+	if len(w.children) > 0 {
+		w.startAwaiting(domain.AwaitDelegatesTool, false, w.child().id, w.child().id)
+	}
+}
+
+// startAwaiting starts a call about children.
+func (w *generator) startAwaiting(tool string, background bool, children ...domain.ExecutionID) string {
+	c := &generatedCall{id: w.name("c"), tool: tool, started: true}
+	w.calls = append(w.calls, c)
+	started := domain.ToolCallStarted{ToolCallID: c.id, Arguments: w.arguments(), Children: children}
+	if !background {
+		started.Awaits, started.Mode = domain.AwaitsDelegate, domain.AwaitAll
+	}
+	w.Add(domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: tool, Class: domain.ClassDelegate, Arguments: w.arguments()}, started)
+	return c.id
+}
+
+// moveChild changes the status of a child, as far as its parent is told.
+func (w *generator) moveChild() {
+	if len(w.children) == 0 {
+		return
+	}
+	child := w.child()
+	if child.status.Terminal() {
+		return
+	}
+	told := domain.DelegateUpdated{ExecutionID: child.id, Turn: 1}
+	told.Status = rapid.SampledFrom([]domain.Status{
+		domain.StatusWaiting, domain.StatusInterrupted, domain.StatusIdle, domain.StatusCompleted, domain.StatusFailed,
+	}).Draw(w.T, "status")
+	if told.Status == domain.StatusInterrupted {
+		told.Cause = domain.CauseProvider
+	}
+	if child.status = told.Status; child.status == domain.StatusIdle || child.status.Terminal() {
+		child.rests, child.taken = child.rests+1, false
+	}
+	w.Add(told)
+}
+
+// askInChild asks a person in a child, or below it.
+func (w *generator) askInChild() {
+	if len(w.children) == 0 {
+		return
+	}
+	child := w.child()
+	asked := domain.DelegateApprovalRequested{
+		ExecutionID: child.id, ApprovalID: domain.ApprovalID(w.name("a")), ToolCallID: "c1", Kind: domain.ApprovalToolCall, Tool: "bash",
+		Path: []domain.PathStep{{Execution: "execution", Name: "root"}, {Execution: child.id, Name: child.name}},
+	}
+	if rapid.Bool().Draw(w.T, "below") {
+		asked.ExecutionID = domain.ExecutionID(w.name("w"))
+		asked.Path = append(asked.Path, domain.PathStep{Execution: asked.ExecutionID, Name: "grandchild"})
+	}
+	child.asked = append(child.asked, asked.ApprovalID)
+	w.Add(asked)
+}
+
+func (w *generator) answerInChild() {
+	if len(w.children) == 0 {
+		return
+	}
+	if child := w.child(); len(child.asked) > 0 {
+		w.Add(domain.DelegateApprovalResolved{ExecutionID: child.id, ApprovalID: child.asked[0], Status: domain.ApprovalApproved})
+		child.asked = child.asked[1:]
+	}
+}
+
+// returnChild takes the result of a child, which may have begun to work again meanwhile.
+func (w *generator) returnChild() {
+	if len(w.children) == 0 {
+		return
+	}
+	child := w.child()
+	if child.rests == 0 || child.taken {
+		return
+	}
+	child.taken = true
+	returned := domain.DelegateReturned{ExecutionID: child.id, Rest: child.rests, Status: domain.StatusIdle}
+	if child.status.Terminal() {
+		returned.Status = child.status
+	}
+	if rapid.Bool().Draw(w.T, "failed") {
+		returned.Error = &domain.Failure{Code: domain.CodeLimitReached, Message: "Too many rounds."}
+	}
+	w.Add(returned)
 }
 
 func (w *generator) generate() {
@@ -270,7 +395,7 @@ func (w *generator) generate() {
 	w.submitted = true
 	w.Add(
 		domain.ToolCallRequested{ToolCallID: c.id, MessageID: "m", Turn: w.turn, Tool: c.tool, Class: domain.ClassNone},
-		domain.BlocksGenerated{Generation: w.generation, Turn: w.turn, ToolCallID: c.id, Blocks: []byte(`[{}]`)},
+		domain.BlocksGenerated{Generation: w.generation, Turn: w.turn, ToolCallID: c.id, Blocks: []byte(`[{"type":"script","props":{}}]`)},
 	)
 }
 

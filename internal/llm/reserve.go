@@ -1,0 +1,33 @@
+package llm
+
+import (
+	"context"
+
+	"signoff/internal/domain"
+	"signoff/internal/llm/provider"
+)
+
+// usualAnswer is how many tokens an answer may need of a model whose limit nobody knows.
+const usualAnswer = 4096
+
+// reserve takes what a request with so many tokens will use at most from the budget that the execution shares with others.
+func (t *turn) reserve(ctx context.Context, input int64, settings domain.ModelSettings) (domain.Reservation, error) {
+	return t.host.Reserve(ctx, t.agent.models.asked().estimate(input, settings))
+}
+
+// estimate is what a request with so many tokens will use at most.
+func (c *candidate) estimate(input int64, settings domain.ModelSettings) domain.Estimate {
+	output := int64(c.reserved(settings))
+	if output == 0 {
+		output = usualAnswer
+	}
+	if window := int64(c.model.ContextWindow); window > 0 {
+		output = min(output, max(window-input, 1))
+	}
+	return domain.Estimate{Tokens: input + output, Cost: c.cost(domain.Usage{InputTokens: &input, OutputTokens: &output})}
+}
+
+// settle ends a reservation with the usage that the model has reported.
+func (t *turn) settle(reserved domain.Reservation, answer provider.Answer, err error) {
+	reserved.Settle(t.agent.models.asked().completed(answer.Usage), err == nil)
+}

@@ -1,0 +1,144 @@
+package store
+
+import (
+	"errors"
+	"slices"
+
+	"signoff/internal/domain"
+)
+
+// withRoots adds the roots of the children that are created, so that their heads are locked in the order of all heads. While the head of its root is locked,
+// a tree neither grows nor ends nor is deleted.
+func (b *batch) withRoots(rows []row) []row {
+	own := rows
+	for _, c := range b.live {
+		parent := c.parent()
+		if parent == nil {
+			continue
+		}
+		root := text(string(parent.Root))
+		if !slices.ContainsFunc(rows, func(r row) bool { return r.values[0] == root }) { // one row for a head: an update takes any of several
+			rows = append(rows, row{noChange, append([]any{root, int64(onlyLocked), int64(0), int64(0), int64(0), int64(0)}, (*Park)(nil).values()...)})
+		}
+	}
+	if len(rows) > len(own) {
+		slices.SortFunc(rows, byID)
+	}
+	return rows
+}
+
+// parent is the parent of a child that the change creates; nil: it creates none.
+func (c *Change) parent() *domain.Parent {
+	if c.Create == nil {
+		return nil
+	}
+	return c.Create.Execution.Request.Parent
+}
+
+// tree is what decides whether a root gets one more child below it.
+type tree struct {
+	root, tenant string
+	over         bool // the root has ended, or is deleted
+	children     int
+}
+
+// createChildren writes the rows of children, and refuses those whose tree is full or over.
+func (b *batch) createChildren() error {
+	trees, err := b.trees()
+	if err != nil {
+		return err
+	}
+	var rows []row
+	for i, c := range b.live {
+		parent := c.parent()
+		if parent == nil {
+			continue
+		}
+		tree := trees[text(string(parent.Root))]
+		if why := tree.refusal(&c.Create.Execution); why != nil {
+			b.refuse(i, why)
+			continue
+		}
+		tree.children++
+		path, err := encode(c.Create.Execution.Path())
+		if err != nil {
+			return err
+		}
+		rows = append(rows, row{i, []any{string(c.Execution), tree.tenant, text(string(parent.Execution)), tree.root, text(parent.ToolCallID),
+			text(parent.Name), path}})
+	}
+	if b.again { // the transaction starts anew
+		return nil
+	}
+	return b.insert(`id text, tenant text, parent text, root text, call text, name text, path text`, rows, `
+		insert into children (execution_id, tenant_id, parent_id, root_id, tool_call_id, name, path)
+		select id, tenant, parent, root, call, name, path from v where true`)
+}
+
+// trees reads the trees that get children, by their roots. Their heads are locked.
+func (b *batch) trees() (map[string]*tree, error) {
+	var rows []row
+	trees := map[string]*tree{}
+	for i, c := range b.live {
+		if parent := c.parent(); parent != nil && trees[text(string(parent.Root))] == nil {
+			root := text(string(parent.Root))
+			trees[root] = &tree{}
+			rows = append(rows, row{i, []any{root}})
+		}
+	}
+	found, err := ask(b, `id text`, rows, func(row scanner) (t tree, err error) {
+		return t, row.Scan(&t.root, &t.tenant, &t.over, &t.children)
+	}, `
+		select h.execution_id, h.tenant_id, h.ended = 1 or h.deleted_us is not null, (select count(*) from children c where c.root_id = h.execution_id)
+		from v join execution_heads h on h.execution_id = v.id`)
+	for _, t := range found {
+		trees[t.root] = &t
+	}
+	return trees, err
+}
+
+func (t *tree) refusal(child *domain.Execution) error {
+	switch {
+	case t.root == "" || t.over || t.tenant != text(string(child.Tenant)):
+		return domain.Errorf(domain.CodeExecutionEnded, "The root execution %s has ended, or is gone: it gets no more children.", child.Request.Parent.Root)
+	case t.children >= domain.MaxTree:
+		return domain.Errorf(domain.CodeTooMany, "There are %d executions below the root %s already: no more can be delegated.", t.children, t.root)
+	}
+	return nil
+}
+
+// restChildren writes what children have for their parents, and what parents have taken. Both may move the same row in one transaction, and two
+// transactions the same two rows: so all are locked first, by id.
+func (b *batch) restChildren() error {
+	var locks, rests, takes []row
+	for i, c := range b.live {
+		if c.Rest != nil {
+			result, err := encode(c.Rest)
+			if err != nil {
+				return err
+			}
+			locks = append(locks, row{i, []any{string(c.Execution)}})
+			rests = append(rests, row{i, []any{string(c.Execution), result}})
+		}
+		for child, rest := range c.Taken {
+			locks = append(locks, row{i, []any{text(string(child))}})
+			takes = append(takes, row{i, []any{text(string(child)), string(c.Execution), int64(rest)}})
+		}
+	}
+	slices.SortStableFunc(locks, byID)
+	children, err := b.run(`id text`, locks, `
+		select execution_id from children where execution_id in (select id from v) order by execution_id`+b.store.dialect.lock)
+	if err != nil {
+		return err
+	}
+	b.settle(rests, children, errNoChild)
+	return errors.Join(
+		b.insert(`id text, result text`, rests, `
+			update children as c set rests = c.rests + 1, result = v.result from v where c.execution_id = v.id`),
+		// A child that is deleted may be gone before its parent has taken its result.
+		b.insert(`id text, parent text, rest bigint`, takes, `
+			update children as c set taken = v.rest from v where c.execution_id = v.id and c.parent_id = v.parent and c.taken < v.rest`),
+	)
+}
+
+var errNoChild = domain.Errorf(domain.CodeInternal, "An execution that nobody has delegated has no result for a parent.")
