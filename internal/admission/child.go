@@ -285,6 +285,7 @@ func (c *delegated) finish(request *domain.Request) {
 	request.SystemPrompt = api.Or(c.definition.SystemPrompt, "")
 	request.SafeModeOff, request.Unattended = false, c.parent.Request.Unattended
 	request.Requires = max(request.Requires, domain.RequiresDelegation)
+	request.Budget = request.Budget.Within(c.budgetAbove())
 	if c.profile != nil {
 		request.Profile = &domain.ProfileName{Name: c.profile.Name, Version: c.profile.Version, Digest: c.profile.Digest()}
 		if request.Model != nil && c.definition.Source.Model != "" {
@@ -297,6 +298,16 @@ func (c *delegated) finish(request *domain.Request) {
 		request.Delegation.Sources = request.Delegation.Sources && above.Sources
 		request.Delegation.Ceiling = meetCeilings(request.Delegation.Ceiling, above.Ceiling)
 	}
+}
+
+// budgetAbove bounds the child as well as its parent: otherwise an execution could have others make the calls that its own budget does not allow. The tokens
+// and the cost of a root are not in it, because the tree shares them.
+func (c *delegated) budgetAbove() domain.Budget {
+	above := c.parent.Request.Budget
+	if c.parent.Request.Parent == nil {
+		above.Tokens, above.Cost = 0, 0
+	}
+	return above
 }
 
 // checkPrices refuses a model of unknown cost below an execution whose budget is of money.

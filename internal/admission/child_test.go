@@ -236,6 +236,34 @@ type pricey struct{ Models }
 
 func (pricey) Priced(string) bool { return true }
 
+// TestNoChildHasMoreThanTheBudgetOfItsParent: the tokens and the cost of a root are shared, and so not inherited.
+func TestNoChildHasMoreThanTheBudgetOfItsParent(t *testing.T) {
+	a := newAdmission(withChildren)
+	a.config.Models = pricey{a.config.Models}
+	root := lead(func(e *domain.Execution) { e.Request.Budget = domain.Budget{Tokens: 900, Cost: 3, ToolCalls: 5, Seconds: 60} })
+	a.config.Executions = executions{root.ID: {Execution: root}}
+	request, err := a.child(t, root, `{"profile":"granted-lead"}`)
+	must(t, err)
+	request.Budget, request.Delegation.Sources = domain.Budget{Tokens: 900, Cost: 3, ToolCalls: 5}, true
+	below := root.Delegated(domain.ExecutionID(someID[:len(someID)-1]+"1"), request, root.Created)
+	for _, one := range []struct {
+		parent domain.Execution
+		asked  string
+		want   domain.Budget
+	}{
+		{root, `{}`, domain.Budget{ToolCalls: 5, Seconds: 60}},
+		{root, `{"tokens":1000,"toolCalls":9,"seconds":10}`, domain.Budget{Tokens: 1000, ToolCalls: 5, Seconds: 10}},
+		{below, `{}`, domain.Budget{Tokens: 900, Cost: 3, ToolCalls: 5}},
+		{below, `{"tokens":1000,"cost":1,"toolCalls":2,"seconds":10}`, domain.Budget{Tokens: 900, Cost: 1, ToolCalls: 2, Seconds: 10}},
+	} {
+		got, err := a.child(t, one.parent, `{"source":{"type":"internal","model":"dear"},"budget":`+one.asked+`}`)
+		must(t, err)
+		if got.Budget != one.want {
+			t.Errorf("%s: %+v, not %+v", one.asked, got.Budget, one.want)
+		}
+	}
+}
+
 // TestTheContextOfAChild is bounded, and has no secrets.
 func TestTheContextOfAChild(t *testing.T) {
 	a := newAdmission(withChildren)

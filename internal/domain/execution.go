@@ -245,6 +245,21 @@ type Budget struct {
 	Seconds   int     `json:"seconds,omitempty"` // of active time, in all turns
 }
 
+// Within is the budget with each of its bounds at most that of another one; 0 is no bound in both.
+func (b Budget) Within(other Budget) Budget {
+	return Budget{
+		Tokens: lower(b.Tokens, other.Tokens), Cost: lower(b.Cost, other.Cost),
+		ToolCalls: lower(b.ToolCalls, other.ToolCalls), Seconds: lower(b.Seconds, other.Seconds),
+	}
+}
+
+func lower[N int | int64 | float64](a, b N) N {
+	if a == 0 || b == 0 {
+		return a + b
+	}
+	return min(a, b)
+}
+
 // Usage counts tokens. Nil is unknown and never becomes 0: what a provider does not report is not invented.
 type Usage struct {
 	InputTokens      *int64   `json:"inputTokens"`
