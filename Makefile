@@ -1,6 +1,6 @@
 # `make` alone prints what there is to make. `make build`, `make demo` and `make run` need nothing but Go.
 .DEFAULT_GOAL := help
-.PHONY: help build generate demo run test test-short escapes fuzz test-agents test-mcp test-client test-console chaos-short chaos bench bench-short lint fmt clean
+.PHONY: help build generate demo run test test-race test-short escapes fuzz test-agents test-mcp test-client test-console chaos-short chaos bench bench-short lint fmt clean
 
 TOOL := go tool -modfile=tools.mod
 
@@ -24,6 +24,9 @@ generate: ## Generate the types of the contract from api/openapi.yaml
 
 test: ## Lint, and run every test under the race detector; prints how many ran
 	@scripts/test.sh
+
+test-race: ## The same with the programs that tests start under the race detector, too; about an hour
+	@scripts/test.sh --race
 
 test-short: ## Run the quick tests only, without lint and the race detector
 	@scripts/test.sh --short

@@ -3,15 +3,17 @@
 # their seeds, and scripts/fuzz.sh goes beyond. All of it runs even when a part fails, so that one run tells everything; the last
 # line says how many tests ran.
 #
-#   scripts/test.sh [--short] [flags and packages of go test]
+#   scripts/test.sh [--short | --race] [flags and packages of go test]
+#
+# The programs that tests start are built as users get them. With --race they are under the race detector, too, which takes about twice as long.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-short=
-if [ "${1:-}" = --short ]; then
-  short=1
-  shift
-fi
+short='' whole=''
+case ${1:-} in
+--short) short=1 && shift ;;
+--race) whole=1 && shift ;;
+esac
 
 . scripts/steps.sh
 
@@ -49,19 +51,18 @@ lint() {
   GOFLAGS=$given GOOS=darwin CGO_ENABLED=0 go vet ./...
 }
 
-# The stages of commands, and the program that attacks the sandbox, without the race detector: with it, starting them takes most of the time of
-# test/e2e and internal/sandbox. They have one goroutine each, or two. The rest of package sandbox is watched, and so are both in a `go test -race ./internal/sandbox` by
-# hand.
-stage() {
+# The server of test/e2e, the stages of commands, and the program that attacks the sandbox, without the race detector: with it, the start of a program takes
+# twice as long, and starts are most of what these tests do. What is tested in the process of the tests is watched.
+programs() {
   chmod 755 "$tool" # some servers run as nobody
-  export TEST_STAGE=$tool/stage TEST_ATTACK=$tool/attack
-  CGO_ENABLED=0 GOFLAGS="$given -trimpath" go build "-ldflags=-s -w" -o "$TEST_STAGE" ./cmd/server || return 1
+  export TEST_SERVER=$tool/signoff TEST_ATTACK=$tool/attack
+  CGO_ENABLED=0 GOFLAGS="$given -trimpath" go build "-ldflags=-s -w" -o "$TEST_SERVER" ./cmd/server || return 1
   CGO_ENABLED=0 GOFLAGS="$given -trimpath" go test -vet=off -c -o "$TEST_ATTACK" ./internal/sandbox || return 1
-  GOFLAGS="$GOFLAGS -ldflags=-X=signoff/internal/sandbox.program=$TEST_STAGE"
+  GOFLAGS="$GOFLAGS -ldflags=-X=signoff/internal/sandbox.program=$TEST_SERVER"
 }
 
 # A test that hangs must end before the whole run does.
-flags=(-timeout 25m)
+flags=(-timeout "$([ -n "$whole" ] && echo 60m || echo 25m)")
 race=()
 given=${GOFLAGS:-}
 if [ -n "$short" ]; then
@@ -92,7 +93,7 @@ else
   step compile compile
   step lint lint
   step failpoints go test -vet=off -tags failpoints ${race[@]+"${race[@]}"} ./internal/failpoint
-  [ ${#race[@]} = 0 ] || step stage stage
+  [ ${#race[@]} = 0 ] || [ -n "$whole" ] || step programs programs
 fi
 
 # go vet is among the linters.

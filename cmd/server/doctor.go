@@ -85,6 +85,7 @@ func (d *diagnosis) configuration(config Config, file configFile) {
 
 func (d *diagnosis) sandbox(ctx context.Context, config Config) *sandbox.Sandbox {
 	protected := config.sandboxConfig(nil)
+	protected.Survey = true
 	protected.Lend = func(path string, content []byte) error { return maskLent(d.masker, path, content) }
 	box, err := sandbox.New(ctx, protected)
 	if err != nil {

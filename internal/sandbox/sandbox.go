@@ -34,6 +34,9 @@ const (
 type Config struct {
 	Mode Mode
 
+	// Survey tries all kinds, for the report. Without it, none is tried that the mode does not need.
+	Survey bool
+
 	// Hidden files and folders are covered inside a workspace that contains them, such as the server's data. Paths outside of the
 	// workspace are out of sight anyway. Paths that do not exist are skipped.
 	Hidden []string
@@ -158,7 +161,7 @@ func reason(err error) string {
 // Name is the kind in use.
 func (s *Sandbox) Name() string { return string(s.kind) }
 
-// Report returns the probes of [New].
+// Report returns the probes of [New]: of all kinds with [Config.Survey].
 func (s *Sandbox) Report() Report { return Report{Active: s.kind, Probes: s.reports} }
 
 // Trust sets the moment until which commands and processes of this server may run; the zero time, the default, is for

@@ -25,7 +25,7 @@ func TestUnknownModeIsAnError(t *testing.T) {
 
 func TestNew(t *testing.T) {
 	for _, mode := range []Mode{"", ModeAuto, ModeBubblewrap, ModeNamespaces, ModeOff} {
-		s, err := New(t.Context(), Config{Mode: mode})
+		s, err := New(t.Context(), Config{Mode: mode, Survey: true})
 		works := map[Kind]bool{}
 		for _, probe := range s.Report().Probes {
 			works[probe.Kind] = probe.Works
@@ -40,6 +40,17 @@ func TestNew(t *testing.T) {
 			}
 		case works[Kind(mode)] != (err == nil), err == nil && s.Name() != string(mode):
 			t.Errorf("%s became %s, %v", mode, s.Name(), err)
+		}
+		short, failed := New(t.Context(), Config{Mode: mode})
+		if short.Name() != s.Name() || (failed == nil) != (err == nil) || short.processes != s.processes {
+			t.Errorf("without a survey %q became %s, %v, and not %s", mode, short.Name(), failed, s.Name())
+		}
+		tried := 2 // the one that is taken, and off, in which processes run
+		if mode == ModeOff {
+			tried = 1
+		}
+		if probes := short.Report().Probes; works[KindBubblewrap] && works[KindNamespaces] && len(probes) != tried {
+			t.Errorf("%q tried %+v", mode, probes)
 		}
 		t.Logf("%q: %s %+v", mode, s.Name(), s.Report().Probes)
 	}

@@ -12,7 +12,7 @@ import (
 	"signoff/test/harness"
 )
 
-// binary is the server under test, built once.
+// binary is the server under test: that of TEST_SERVER, or one that is built once, the way the tests were built.
 var binary string
 
 func TestMain(m *testing.M) {
@@ -24,6 +24,11 @@ func TestMain(m *testing.M) {
 }
 
 func built(m *testing.M) int {
+	if binary = os.Getenv("TEST_SERVER"); binary != "" {
+		raceFlags = nil
+		waitTogether()
+		return storetest.Main(withAgent{m})
+	}
 	folder, err := os.MkdirTemp("", "signoff-e2e-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -64,4 +69,5 @@ func onBoth(t *testing.T, test func(t *testing.T, engine engine)) {
 // engine is the database of a test; without a URL each server has a file of its own.
 type engine struct{ url string }
 
-func postgres(t *testing.T) string { return storetest.Postgres(t) }
+// postgres is the URL of a database with the schema of this version, or starts of servers would be half migrations.
+func postgres(t *testing.T) string { return storetest.Migrated(t) }

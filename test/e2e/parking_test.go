@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"signoff/internal/domain"
-	"signoff/internal/store/storetest"
 )
 
 // parksSoon has a server park what waits after a second.
@@ -52,7 +51,7 @@ func TestParkedOverAKill(t *testing.T) {
 // TestAnotherReplicaWakesWhatIsParked decides on a replica that has never driven the execution.
 func TestAnotherReplicaWakesWhatIsParked(t *testing.T) {
 	t.Parallel()
-	e := engine{url: storetest.Postgres(t)}
+	e := engine{url: postgres(t)}
 	m := newModel(t, once("echo ran >> ledger.txt"))
 	first := up(t, e, m, parksSoon)
 	second := newServer(t, e, m, parksSoon, "SIGNOFF_WORKSPACE_ROOT="+first.workspace)

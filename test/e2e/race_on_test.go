@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceFlags build the server the way the tests were built.
+// raceFlags build the servers the way the tests were built.
 var raceFlags = []string{"-race"}

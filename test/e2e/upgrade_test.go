@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"signoff/internal/store/storetest"
 )
 
 // before is the last commit whose schema was version 4, the floor of the schema of today.
@@ -59,7 +61,7 @@ func TestRollingUpgrade(t *testing.T) {
 		}
 		a.Say("done")
 	})
-	e := engine{url: postgres(t)}
+	e := engine{url: storetest.Postgres(t)} // the earlier version migrates it
 	first := newServer(t, e, m, shortLease)
 	first.binary = older(t, before)
 	first.env = slices.DeleteFunc(first.env, func(set string) bool { return strings.HasPrefix(set, "SIGNOFF_PARK_SECONDS=") }) // unknown to it
