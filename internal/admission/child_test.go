@@ -240,7 +240,9 @@ func (pricey) Priced(string) bool { return true }
 func TestNoChildHasMoreThanTheBudgetOfItsParent(t *testing.T) {
 	a := newAdmission(withChildren)
 	a.config.Models = pricey{a.config.Models}
-	root := lead(func(e *domain.Execution) { e.Request.Budget = domain.Budget{Tokens: 900, Cost: 3, ToolCalls: 5, Seconds: 60} })
+	root := lead(func(e *domain.Execution) {
+		e.Request.Budget = domain.Budget{Tokens: 900, Cost: 3, ToolCalls: 5, Seconds: 60}
+	})
 	a.config.Executions = executions{root.ID: {Execution: root}}
 	request, err := a.child(t, root, `{"profile":"granted-lead"}`)
 	must(t, err)
