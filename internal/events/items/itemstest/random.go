@@ -129,8 +129,9 @@ func (w *generator) pick(holds func(*generatedCall) bool) *generatedCall {
 	return rapid.SampledFrom(fit).Draw(w.T, "call")
 }
 
+// ask asks about a call. One whose server has put a question, or that is to start again, goes on with the answer that it has.
 func (w *generator) ask() {
-	if c := w.pick(func(c *generatedCall) bool { return c.approval == "" }); c != nil {
+	if c := w.pick(func(c *generatedCall) bool { return c.approval == "" && c.approved == "" && !c.paused }); c != nil {
 		c.approval = domain.ApprovalID(w.name("a"))
 		w.Add(domain.ApprovalRequested{ApprovalID: c.approval, ToolCallID: c.id, Kind: domain.ApprovalToolCall, Tool: c.tool, Arguments: w.arguments()})
 	}
