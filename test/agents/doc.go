@@ -15,7 +15,7 @@
 //   - npm/NAME holds a locked manifest for each agent, for the mock and for the Node that runs them. A lock file names
 //     versions and hashes but no registry; `npm install --package-lock-only --ignore-scripts` with npm's setting
 //     omit-lockfile-registry-resolved makes it anew. No package's scripts are run.
-//   - [os.UserCacheDir]/signoff-agents keeps what was installed, under the hash of its lock file.
+//   - [harness.Cache] keeps what was installed, under the hash of its lock file.
 //   - The table says of each agent how it is started, which environment and files it needs, how it is brought to ask a
 //     person, and in what it differs.
 //   - The scenarios are written against an interface, conversation, that two drivers have. One speaks JSON lines with the

@@ -42,18 +42,30 @@ func (m Manifest) folder() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := cache()
+	root, err := Cache()
 	hash := sha256.Sum256(lock)
 	return filepath.Join(root, m.Name+"-"+hex.EncodeToString(hash[:6])), err
 }
 
-func cache() (string, error) {
+// Cache is the folder in which installed programs are kept. It never lies in /tmp, which no environment shows: a HOME made by mktemp does.
+func Cache() (string, error) {
 	root, err := os.UserCacheDir()
-	if err != nil { // there is no home
-		root = os.TempDir()
+	if err == nil {
+		root, err = evalExisting(root)
+	}
+	if err != nil || root == "/tmp" || strings.HasPrefix(root, "/tmp/") {
+		root = "/var/tmp"
 	}
 	root = filepath.Join(root, "signoff-agents")
 	return root, os.MkdirAll(root, 0o750)
+}
+
+// evalExisting follows the links of a folder, which is made where it is missing.
+func evalExisting(folder string) (string, error) {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(folder)
 }
 
 func (m Manifest) complete(folder string) bool {

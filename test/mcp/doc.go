@@ -5,7 +5,7 @@
 // tag mcp.
 //
 //   - npm is a locked manifest of the conformance kit, the servers, and the Node that runs them. No package's scripts are run.
-//     [os.UserCacheDir]/signoff-agents keeps what was installed, under the hash of the lock file.
+//     [harness.Cache] keeps what was installed, under the hash of the lock file.
 //   - conformance is the client that the kit drives: internal/mcp with the store, the egress and the OAuth of the server, without the SDK's own client.
 //     TestConformance runs each scenario of both revisions; what is not run stands in a table with its reason.
 //   - TestRealServers has a scripted model call servers from npm through the binary: request, approval, result.
