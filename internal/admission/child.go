@@ -286,6 +286,9 @@ func (c *delegated) finish(request *domain.Request) {
 	request.SafeModeOff, request.Unattended = false, c.parent.Request.Unattended
 	request.Requires = max(request.Requires, domain.RequiresDelegation)
 	request.Budget = request.Budget.Within(c.budgetAbove())
+	if request.Budget.Seconds > 0 {
+		request.Requires = max(request.Requires, domain.RequiresBudgetSeconds)
+	}
 	if c.profile != nil {
 		request.Profile = &domain.ProfileName{Name: c.profile.Name, Version: c.profile.Version, Digest: c.profile.Digest()}
 		if request.Model != nil && c.definition.Source.Model != "" {

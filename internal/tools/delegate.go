@@ -18,11 +18,12 @@ const (
 		`"outputSchema" (object) and "wait" (boolean)`
 	sourceFields       = `"type" (internal or acp) and optionally "model" (string), "command" (string) and "mode" (string)`
 	capabilityFields   = `the classes read, write, execute, network, mcp, delegate and host, each of them deny, ask or allow`
-	budgetFields       = `"tokens" (whole number), "cost" (number) and "toolCalls" (whole number)`
+	budgetFields       = `"tokens" (whole number), "cost" (number), "toolCalls" (whole number) and "seconds" (whole number)`
 	maxDelegateName    = 200
 	maxDelegateTools   = 100
 	maxBudget          = 1e12
 	maxBudgetToolCalls = 1_000_000
+	maxBudgetSeconds   = 365 * 24 * 60 * 60
 )
 
 //go:embed delegate.md
@@ -79,10 +80,10 @@ func (*Delegate) Definition() Definition {
 				"environment": {"type": "string", "description": "The environment that it works in. Default: its own, or yours."},
 				"write": {"type": "boolean", "description": "It may change files. Default false: it only reads."},
 				"budget": {
-					"type": "object", "description": "The most that it may use up of your own budget. Default: no bound of its own.",
+					"type": "object", "description": "The most that it may use up; seconds are those in which it works. Default: what your own budget allows.",
 					"properties": {
 						"tokens": {"type": "integer", "minimum": 1}, "cost": {"type": "number", "exclusiveMinimum": 0},
-						"toolCalls": {"type": "integer", "minimum": 1}
+						"toolCalls": {"type": "integer", "minimum": 1}, "seconds": {"type": "integer", "minimum": 1}
 					},
 					"additionalProperties": false
 				},
@@ -179,10 +180,10 @@ func (f *fields) capabilities() (verdicts map[domain.Class]domain.Verdict) {
 }
 
 func (f *fields) budget() (budget *domain.Budget) {
-	f.object("budget", budgetFields, []string{"tokens", "cost", "toolCalls"}, func(inner *fields) {
+	f.object("budget", budgetFields, []string{"tokens", "cost", "toolCalls", "seconds"}, func(inner *fields) {
 		budget = &domain.Budget{
 			Tokens: int64(inner.number("tokens", 0, 1, maxBudget)), Cost: inner.amount("cost", maxBudget),
-			ToolCalls: inner.number("toolCalls", 0, 1, maxBudgetToolCalls),
+			ToolCalls: inner.number("toolCalls", 0, 1, maxBudgetToolCalls), Seconds: inner.number("seconds", 0, 1, maxBudgetSeconds),
 		}
 	})
 	return budget
@@ -304,6 +305,9 @@ func bounds(budget *domain.Budget) string {
 	}
 	if budget.ToolCalls > 0 {
 		parts = append(parts, fmt.Sprintf("%d tool calls", budget.ToolCalls))
+	}
+	if budget.Seconds > 0 {
+		parts = append(parts, fmt.Sprintf("%d seconds", budget.Seconds))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -36,7 +36,7 @@ func TestDelegateSaysWhatIsHandedOver(t *testing.T) {
 		`{"source": {"type": "acp", "command": "other", "model": "x"}, "prompt": "Look.", "write": true}`:              "Ask agent `other`, model `x` to do `Look.`; it may: write",
 		`{"source": {"type": "internal"}, "prompt": "Look.", "context": "items", "tools": ["read", "list"], "environment": "machine"}`: "Ask the server's model to do `Look.`; " +
 			"it reads this conversation; its tools: `read, list`; in the environment `machine`",
-		`{"profile": "new", "prompt": "Look.", "budget": {"tokens": 10, "cost": 0.5, "toolCalls": 2}}`: "Ask `new` to do `Look.`; budget: 10 tokens, a cost of 0.5, 2 tool calls",
+		`{"profile": "new", "prompt": "Look.", "budget": {"tokens": 10, "cost": 0.5, "toolCalls": 2, "seconds": 9}}`: "Ask `new` to do `Look.`; budget: 10 tokens, a cost of 0.5, 2 tool calls, 9 seconds",
 	} {
 		if got := summaryOf(t, tool, arguments); got != want {
 			t.Errorf("%s:\n%s\nnot\n%s", arguments, got, want)

@@ -48,7 +48,7 @@ func every(t *testing.T) map[tools.Tool]string {
 		tools.GetDefaultShell{}:    `{}`,
 		tools.SubmitBlocks{}:       `{"blocks": [{"type": "script", "props": {}}]}`,
 		tools.NewDelegate(): `{"profile": "", "source": {"type": "acp", "command": "opencode", "mode": "plan"}, "prompt": "Look.", "context": "items", "capabilities": {"network": "ask", "write": "allow"},
-			"tools": ["read"], "environment": "machine", "write": true, "budget": {"tokens": 9, "cost": 0.5, "toolCalls": 3},
+			"tools": ["read"], "environment": "machine", "write": true, "budget": {"tokens": 9, "cost": 0.5, "toolCalls": 3, "seconds": 60},
 			"outputSchema": {"type": "object"}, "wait": false}`,
 		tools.AwaitDelegates{}:  `{"ids": ["` + childID + `"], "mode": "any"}`,
 		tools.MessageDelegate{}: `{"id": "` + childID + `", "prompt": "Go on.", "wait": false}`,
