@@ -76,7 +76,7 @@ func (s *scene) build(name, of string, flags ...string) string {
 	return path
 }
 
-// names are all names in an order of this seed, no more than the given cycles: those of a first start, and the rest. The short form has half of
+// names are all names in an order of this seed, no more than the given cycles: those of a first start, and the rest. The short form has some of
 // them, other ones for each seed, and always those of delegation, where two logs change at once.
 func (s *scene) names() (births, rest []failpoint.Name) {
 	all := failpoint.All()
