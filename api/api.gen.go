@@ -1054,8 +1054,8 @@ type Decide struct {
 	// is 422.
 	Resolution *Resolution `json:"resolution,omitempty"`
 
-	// StopTree Only with deny: the root of the approval's execution, which is cancelled with the denial, in one transaction, and all executions below it.
-	// The key needs the scope `executions:cancel`, too.
+	// StopTree Only with deny: the root of the approval's execution, which is cancelled with the denial, in one transaction, and all executions below it. Where
+	// somebody has denied the call before, the tree is cancelled by this. The key needs the scope `executions:cancel`, too.
 	StopTree *string `json:"stopTree,omitempty"`
 }
 

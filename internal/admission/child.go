@@ -93,7 +93,7 @@ func (c *delegated) find(ctx context.Context) error {
 		c.definition, c.grants = c.byItself(), []string{string(keys.EnvironmentsUse)} // the ceiling names the environments
 		return nil
 	case delegation.Profiles != nil && !slices.Contains(delegation.Profiles, wanted.Profile):
-		return domain.Errorf(domain.CodePolicyDenied, "%s may not ask the agent profile %q; it may ask: %s.", c.parent.AgentName(), wanted.Profile, orNone(delegation.Profiles))
+		return domain.Errorf(domain.CodePolicyDenied, "%s may not ask the agent profile %q; it may ask: %s.", c.parent.AgentName(), wanted.Profile, whomItMayAsk(*delegation))
 	}
 	profile, err := c.knownProfile(ctx, c.parent.Tenant, wanted.Profile, 0)
 	if err != nil {
@@ -137,6 +137,9 @@ func (c *delegated) refuseMore() error {
 		return domain.Errorf(domain.CodePolicyDenied, "The ceiling of %s lists the tools of the agents that it asks, and an external agent brings its own.", name)
 	}
 	for _, tool := range c.wanted.Tools {
+		if all := c.config.Tools.Names(); !slices.Contains(all, tool) && c.config.Tools.Missing(tool) == "" && !strings.HasPrefix(tool, "mcp__") {
+			return domain.Errorf(domain.CodeInvalidArguments, "There is no tool %q; there are: %s.", tool, orNone(all))
+		}
 		if enabled != nil && !enables(enabled, tool) {
 			return domain.Errorf(domain.CodePolicyDenied, "The ceiling of %s does not have the tool %q; it has: %s.", name, tool, orNone(enabled))
 		}
@@ -160,13 +163,16 @@ func (c *delegated) bound() error {
 	if !c.wanted.Writes() {
 		granted.Write = domain.Deny
 	}
-	d.Capabilities = namedCapabilities(granted)
 	c.tools()
 	d.McpServers = shared(d.McpServers, c.ceiling.MCPServers)
 	d.Secrets = shared(d.Secrets, c.ceiling.Secrets)
 	if d.Source.Type == domain.SourceACP || granted.Delegate == domain.Deny || c.parent.Depth()+1 >= domain.MaxDelegationDepth {
 		d.Delegation = nil
 	}
+	if d.Delegation == nil {
+		granted.Delegate = domain.Deny
+	}
+	d.Capabilities = namedCapabilities(granted)
 	return nil
 }
 
@@ -346,6 +352,14 @@ func inWords(err error) error {
 		told.Message = strings.Join(parts, "; ") + "."
 	}
 	return &told
+}
+
+func whomItMayAsk(d domain.Delegation) string {
+	names := slices.Clone(d.Profiles)
+	if d.Sources {
+		names = append(names, "models and agents of the server by a source")
+	}
+	return orNone(names)
 }
 
 func orNone(names []string) string {

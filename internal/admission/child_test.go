@@ -77,7 +77,7 @@ func TestAChildReadsByDefault(t *testing.T) {
 	got, err := a.child(t, lead(), `{"profile":"granted-dba","prompt":"Which {{ tables }} grow?","budget":{"tokens":10,"toolCalls":3},"capabilities":{"network":"ask"}}`)
 	must(t, err)
 	want := domain.Capabilities{
-		Read: domain.Allow, Write: domain.Deny, Execute: domain.Allow, Network: domain.Ask, MCP: domain.Ask, Delegate: domain.Ask, Host: domain.Ask,
+		Read: domain.Allow, Write: domain.Deny, Execute: domain.Allow, Network: domain.Ask, MCP: domain.Ask, Delegate: domain.Deny, Host: domain.Ask,
 	}
 	parent := domain.Parent{Execution: someID, ToolCallID: "call_1", Root: someID, Depth: 1, Name: "granted-dba", Ancestors: []domain.Ancestor{
 		{Execution: someID, Name: "chief", Asked: "Lead.", Ceiling: lead().Request.Delegation.Ceiling},
@@ -168,7 +168,7 @@ func TestWhatAChildIsRefused(t *testing.T) {
 		{lead(), `{"profile":"granted-dba","budget":{"tokens":1001}}`, domain.CodeInvalidArguments, "budget/tokens"},
 		{lead(), `{"profile":"granted-answer","outputSchema":{"type":"string"}}`, domain.CodeInvalidArguments, "outputSchema"},
 		{lead(), `{"profile":"plain","outputSchema":{"type":5}}`, domain.CodeInvalidArguments, "Schema"},
-		{lead(), `{"profile":"plain","tools":["nosuch"]}`, domain.CodeInvalidArguments, "no such tool"},
+		{lead(), `{"profile":"plain","tools":["nosuch"]}`, domain.CodeInvalidArguments, `no tool "nosuch"`},
 		{lead(), `{"profile":"granted-app","environment":"workspace"}`, domain.CodePolicyDenied, `works in the environment "app"`},
 		{lead(), `{"source":{"type":"acp","command":"isolated"},"environment":"workspace"}`, domain.CodePolicyDenied, `works in the environment "app"`},
 		{lead(), `{"source":{"type":"internal"},"environment":"host","capabilities":{"execute":"ask"}}`, domain.CodePolicyDenied, "Nothing keeps a command from writing"},

@@ -33,7 +33,7 @@ func (a *Admission) DelegateOptions(ctx context.Context, of domain.Execution) ([
 		}
 		options = append(options, domain.DelegateOption{
 			Profile: profile.Name, Description: firstCharacters(api.Or(definition.Description, ""), maxDelegateDescription), Source: definition.Source.Source,
-			Capabilities: toCapabilities(definition.Capabilities, *a.config.Settings.Capabilities),
+			Capabilities: delegating(definition.Delegation != nil, toCapabilities(definition.Capabilities, *a.config.Settings.Capabilities)),
 		})
 	}
 	if delegation.Sources {
@@ -44,10 +44,19 @@ func (a *Admission) DelegateOptions(ctx context.Context, of domain.Execution) ([
 		if option.Source.Type == domain.SourceACP && delegation.Ceiling.Tools.Enabled != nil { // it brings its own
 			continue
 		}
-		option.Capabilities = option.Capabilities.Within(delegation.Ceiling.Capabilities)
+		may := option.Source.Type == domain.SourceInternal && of.Depth()+1 < domain.MaxDelegationDepth
+		option.Capabilities = delegating(may, option.Capabilities.Within(delegation.Ceiling.Capabilities))
 		usable = append(usable, option)
 	}
 	return usable[:min(len(usable), maxDelegateOptions)], nil
+}
+
+// delegating are capabilities without the one to delegate, unless there is somebody to delegate to.
+func delegating(may bool, c domain.Capabilities) domain.Capabilities {
+	if !may {
+		c.Delegate = domain.Deny
+	}
+	return c
 }
 
 // delegateProfiles are the profiles with these names that there are; nil names those of the tenant.
@@ -71,7 +80,7 @@ func (a *Admission) delegateProfiles(ctx context.Context, tenant domain.TenantID
 
 // sources are the models of the server, and the agents that are installed.
 func (a *Admission) sources() (options []domain.DelegateOption) {
-	granted := bareCapabilities(*a.config.Settings.Capabilities)
+	granted := delegating(false, bareCapabilities(*a.config.Settings.Capabilities))
 	for _, name := range a.config.Models.Names() {
 		options = append(options, domain.DelegateOption{Source: domain.Source{Type: domain.SourceInternal, Model: name}, Capabilities: granted})
 	}

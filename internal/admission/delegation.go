@@ -88,7 +88,8 @@ func ownCeiling(request domain.Request) domain.Ceiling {
 // ceilingOf is a ceiling with another one in the place of what was left out.
 func ceilingOf(wanted api.DelegationCeiling, byDefault domain.Ceiling) domain.Ceiling {
 	ceiling := domain.Ceiling{
-		Capabilities: toCapabilities(wanted.Capabilities, byDefault.Capabilities), Tools: byDefault.Tools, Rules: api.Or(wanted.Rules, byDefault.Rules),
+		Capabilities: toCapabilities(wanted.Capabilities, byDefault.Capabilities), Tools: byDefault.Tools,
+		Rules:      slices.Concat(api.Or(wanted.Rules, nil), byDefault.Rules), // whatever a ceiling says, denials of its execution hold below it
 		MCPServers: api.Or(wanted.McpServers, byDefault.MCPServers), Secrets: api.Or(wanted.Secrets, byDefault.Secrets),
 		Environments: api.Or(wanted.Environments, byDefault.Environments),
 	}

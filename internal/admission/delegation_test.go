@@ -35,6 +35,12 @@ func TestChildrenHaveAtMostWhatTheirParentHas(t *testing.T) {
 	if diff := cmp.Diff(want, got.Delegation); diff != "" || got.Requires != domain.RequiresDelegation {
 		t.Errorf("requires %d\n%s", got.Requires, diff)
 	}
+	further := `{"effect":"deny","matcher":{"host":"x.example"}}`
+	got, err = a.Admit(t.Context(), using("mcp:use", "profiles:use"), bodyOf(t, "{"+valid+","+own+`,"delegation":{"ceiling":{"rules":[`+further+`]}}}`), nil)
+	must(t, err)
+	if rules := got.Delegation.Ceiling.Rules; len(rules) != 3 || rules[0].Matcher.Host != "x.example" || rules[1].Matcher.Tool != "think" {
+		t.Errorf("a ceiling with rules of its own has %+v", rules)
+	}
 	if got := a.admitted(t, "{"+valid+"}"); got.Delegation != nil {
 		t.Errorf("%+v although nobody asked for it", got.Delegation)
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"signoff/internal/audit"
@@ -69,7 +70,7 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 		return approval, err
 	}
 	if approval.Status != domain.ApprovalPending {
-		return approval, settled(approval, answer)
+		return approval, s.settledBefore(ctx, approval, answer)
 	}
 	decision, err := s.decision(ctx, approval, answer)
 	if err != nil {
@@ -102,7 +103,11 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	if err == nil && pin != nil && approval.MCP != nil && approval.MCP.Standing != domain.MCPToolKnown {
 		s.notifyPinned(ctx, *pin)
 	}
-	return s.afterwards(ctx, approval, answer)
+	beaten := err != nil
+	if approval, err = s.afterwards(ctx, approval, answer); err == nil && beaten {
+		err = s.stopLate(ctx, approval, answer)
+	}
+	return approval, err
 }
 
 // stopping is a tree that is cancelled with a denial; the zero value is none.
@@ -133,6 +138,27 @@ func (s *Service) stopped(ctx context.Context, approval domain.Approval, answer 
 	stop.request = &store.CancelRequest{Reason: cmp.Or(answer.Reason, "a call was denied, and the tree stopped with it"), By: answer.By}
 	stop.record = audit.Execution("execution.cancelled", stop.root, answer.By, answer.Channel)
 	return stop, nil
+}
+
+// settledBefore is the error of an answer to an approval that is not pending any more.
+func (s *Service) settledBefore(ctx context.Context, approval domain.Approval, answer Answer) error {
+	if err := settled(approval, answer); err != nil {
+		return err
+	}
+	return s.stopLate(ctx, approval, answer)
+}
+
+// stopLate stops the tree for somebody who repeats a denial. Of two people at one card the second may be the one who wants to stop the tree.
+func (s *Service) stopLate(ctx context.Context, approval domain.Approval, answer Answer) error {
+	stop, err := s.stopped(ctx, approval, answer)
+	if err != nil || stop.request == nil || stop.root.Status.Terminal() {
+		return err
+	}
+	_, err = s.log.Commit(ctx, store.Change{Execution: stop.root.ID, Cancel: stop.request, Audit: []domain.AuditRecord{stop.record}})
+	if domain.CodeOf(err) == domain.CodeStale && !errors.Is(err, store.ErrCommitUnknown) {
+		return nil // it has ended meanwhile
+	}
+	return err
 }
 
 // with adds the end of the tree to the change of the denial, in one transaction: the root ends all below it, and the execution that was denied does not go

@@ -56,7 +56,7 @@ func TestATreeIsShown(t *testing.T) {
 	if listed("") != root || listed("?parent="+root) != child || listed("?root="+root) != child {
 		t.Error("lists show roots, and children where they are asked for")
 	}
-	h.ask("GET", "/executions/"+child+"/tree", "").problem(404, domain.CodeNotFound)
+	h.ask("GET", "/executions/"+child+"/tree", "").problem(409, domain.CodeConflict)
 	h.ask("GET", "/executions/"+root+"/tree", "", "Authorization", "Bearer "+h.key("other", "executions:read")).problem(404, domain.CodeNotFound)
 	h.ask("DELETE", "/executions/"+child, "").problem(409, domain.CodeConflict)
 	h.ask("DELETE", "/executions/"+root, "", "Prefer", "wait=30").want(204)
@@ -171,6 +171,35 @@ func TestADenialStopsTheTree(t *testing.T) {
 		if status := h.ended(id).text("status"); status != "cancelled" {
 			t.Errorf("%s is %s", id, status)
 		}
+	}
+}
+
+// TestARepeatedDenialStopsTheTree: one person has denied the call, and another one presses the button that stops the tree as well.
+func TestARepeatedDenialStopsTheTree(t *testing.T) {
+	h := newTestServer(t)
+	root := h.createDelegating("delegate ask df and wait")
+	approval := h.askedBelow()
+	path, child := "/approvals/"+approval.text("id"), approval.text("executionId")
+	h.ask("POST", path, `{"decision":"deny"}`).want(200)
+	h.ask("POST", path, `{"decision":"deny","stopTree":"`+child+`"}`).problem(422, domain.CodeInvalid)
+	h.ask("POST", path, `{"decision":"deny","stopTree":""}`).problem(422, domain.CodeInvalid)
+	for range 2 {
+		h.ask("POST", path, `{"decision":"deny","stopTree":"`+root+`"}`).want(200)
+	}
+	for _, id := range []string{root, child} {
+		if status := h.ended(id).text("status"); status != "cancelled" {
+			t.Errorf("%s is %s", id, status)
+		}
+	}
+	h.ask("POST", path, `{"decision":"deny","stopTree":"`+root+`"}`).want(200)
+	stops := 0
+	for _, entry := range h.ask("GET", "/audit?action=execution.cancelled", "").want(200).get("items").([]any) {
+		if entry.(map[string]any)["executionId"] == root {
+			stops++
+		}
+	}
+	if stops != 1 {
+		t.Errorf("the audit has %d cancellations of the root", stops)
 	}
 }
 

@@ -118,7 +118,11 @@ func (s *Server) listed(ctx context.Context, executions []domain.Execution) (ite
 
 // getExecutionTree returns a root and all that is below it.
 func (s *Server) getExecutionTree(ctx context.Context, request executionPath) (responder, error) {
-	tree, err := s.reader.Tree(ctx, principalOf(ctx).Tenant, request.ID)
+	root, err := s.root(ctx, request.ID)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := s.reader.Tree(ctx, root.Tenant, root.ID)
 	if err != nil {
 		return nil, err
 	}

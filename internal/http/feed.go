@@ -48,14 +48,20 @@ var (
 	errNoEventMedia = domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
 )
 
+// root is an execution that nobody has delegated.
+func (s *Server) root(ctx context.Context, id domain.ExecutionID) (domain.Execution, error) {
+	root, err := s.execution(ctx, id)
+	if err == nil && root.Root() != root.ID {
+		err = domain.Errorf(domain.CodeConflict, "Another execution has delegated this one: ask for the tree of its root %s.", root.Root())
+	}
+	return root, err
+}
+
 // treeEvents follows the events of a root and of all executions below it, with the frames of the merged stream.
 func (s *Server) treeEvents(ctx context.Context, request listEvents, opaque string) (responder, error) {
-	root, err := s.execution(ctx, request.ID)
+	root, err := s.root(ctx, request.ID)
 	if err != nil {
 		return nil, err
-	}
-	if root.Root() != root.ID {
-		return nil, domain.Errorf(domain.CodeConflict, "Another execution has delegated this one: ask for the tree of its root %s.", root.Root())
 	}
 	var after store.FeedCursor
 	if opaque != fromTheFirst {

@@ -195,7 +195,7 @@ func (d *delegates) awaited(arguments json.RawMessage) (wanted domain.AwaitDeleg
 			return wanted, err
 		}
 	}
-	if wanted.IDs == nil {
+	if len(wanted.IDs) == 0 { // models send an empty list for what they leave out
 		for _, id := range d.order {
 			if child := d.child(id); child.Live || child.Untaken() {
 				wanted.IDs = append(wanted.IDs, id)

@@ -58,6 +58,9 @@ func (d *delegates) child(id domain.ExecutionID) domain.Child {
 		return domain.Child{Execution: id, Status: domain.StatusQueued, Live: true}
 	}
 	child.Taken = d.progress.Delegates[id] // the log of the parent is the truth
+	if child.Result != nil {
+		child.Result = new(child.Result.Since(child.Taken))
+	}
 	return child
 }
 
@@ -163,7 +166,7 @@ func (d *delegates) account(change *changeSet, child domain.Child, call string) 
 	case child.Live:
 		return fmt.Sprintf("%s is still at work.", name)
 	default:
-		return fmt.Sprintf("%s is %s, and has no new result.", name, child.Status)
+		return fmt.Sprintf("%s is %s, and has no new result: you have read it, or another call returns it.", name, child.Status)
 	}
 }
 

@@ -651,6 +651,39 @@ func TestAResultIsReadBeforeTheNextMessage(t *testing.T) {
 	w.whole(root)
 }
 
+// TestNoAnswerOfAChildIsLost: a person sends a child a prompt while its parent waits for it, and another one before its parent has read what it said. The
+// parent reads both answers, each once.
+func TestNoAnswerOfAChildIsLost(t *testing.T) {
+	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
+		_, w := newCompany(t, s)
+		waits := w.delegates(task{{Delegate: task{{Bash: "wait"}, {Say: "the first"}}}})
+		w.askedBelow(waits, 1)
+		child := w.tree(waits)[1].ID
+		w.say(child, speaks("the second").prompt(), domain.WhenBusyEnqueue)
+		w.decide(w.approvals(child, 1)[0])
+
+		later := w.delegates(task{{Start: speaks("the first")}, {Bash: "wait"}, {Await: true}})
+		approval := w.approvals(later, 1)[0]
+		child = w.tree(later)[1].ID
+		w.becomes(child, domain.StatusIdle, 1)
+		w.say(child, speaks("the second").prompt(), domain.WhenBusyEnqueue)
+		w.becomes(child, domain.StatusIdle, 2)
+		w.decide(approval)
+
+		for _, root := range []domain.ExecutionID{waits, later} {
+			text := w.ended(root).Output.Text
+			if first, second := strings.Index(text, "the first"), strings.Index(text, "the second"); first < 0 || second < first ||
+				strings.Count(text, "the first") != 1 || strings.Count(text, "the second") != 1 {
+				t.Errorf("the parent has read %q", text)
+			}
+			if returned := payloads[domain.DelegateReturned](t, w.events(root)); len(returned) != 1 {
+				t.Errorf("%+v", returned)
+			}
+			w.whole(root)
+		}
+	})
+}
+
 func TestACallThatCannotDelegateAsksNobody(t *testing.T) {
 	_, w := newCompany(t, storetest.SQLite(t))
 	root := w.delegates(task{{Cancel: true}, {Delegate: task{{Delegate: task{{Delegate: speaks("too deep")}}}}}}, func(r *domain.Request) { r.Capabilities.Delegate = domain.Ask })

@@ -67,7 +67,15 @@ func (change *changeSet) reportRest(status domain.Status, end outcome, rested bo
 		return
 	}
 	change.report(domain.DelegateUpdated{ExecutionID: r.execution.ID, Status: status, Turn: r.progress.Turn.Number}, true)
-	if rested {
+	if !rested {
+		change.keepResult(status, end)
+	}
+}
+
+// keepResult keeps the result of the turn that ends until the parent takes it. If a further prompt waits, the parent takes it with the answer to that one.
+func (change *changeSet) keepResult(status domain.Status, end outcome) {
+	r := change.recorder
+	if r.execution.Request.Parent == nil {
 		return
 	}
 	text, cut := r.progress.Said.Last(end.status == domain.StatusCompleted)

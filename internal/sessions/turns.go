@@ -259,7 +259,10 @@ func (s *Session) endTurn(end outcome, next domain.Status) state {
 		if next == domain.StatusIdle {
 			s.delegates.endTurn(change)
 		}
-		if next == domain.StatusIdle && !s.delegates.pending() { // otherwise it has a further turn
+		switch {
+		case next != domain.StatusIdle:
+			change.keepResult(domain.StatusIdle, end)
+		case !s.delegates.pending(): // otherwise it has a further turn
 			change.reportRest(next, end, false)
 		}
 		return change

@@ -67,7 +67,8 @@ type Change struct {
 	// Quiet, of a linked change under epoch 0: its events are for readers. They neither notify the driver nor wake the execution.
 	Quiet bool
 
-	// Rest, by the driver of a child and with a status that rests, is the result that the child has for its parent now, see domain.Child.
+	// Rest, by the driver of a child and with the end of a turn, is the result that the child has for its parent now, see domain.Child. Those that the
+	// parent has not taken yet are kept with it.
 	Rest *domain.DelegateResult
 	// Taken, by the driver of a parent, are the results that it has taken: of each child the number of the rest.
 	Taken map[domain.ExecutionID]int

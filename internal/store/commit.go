@@ -96,8 +96,8 @@ func brokenRole(c *Change) string {
 		return "it makes a control request although it drives the execution"
 	case c.Resume != nil && !c.Resume.Mode.Known():
 		return fmt.Sprintf("there is no way to resume %q", c.Resume.Mode)
-	case c.Rest != nil && (c.Update == nil || !rests(c.Update.Status)):
-		return "it has a result of a rest without a status that rests"
+	case c.Rest != nil && (c.Update == nil || !rests(c.Update.Status) && c.Update.Status != domain.StatusWaiting):
+		return "it has a result and does not end a turn"
 	}
 	return ""
 }

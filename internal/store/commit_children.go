@@ -1,6 +1,7 @@
 package store
 
 import (
+	"database/sql"
 	"errors"
 	"slices"
 
@@ -113,12 +114,8 @@ func (b *batch) restChildren() error {
 	var locks, rests, takes []row
 	for i, c := range b.live {
 		if c.Rest != nil {
-			result, err := encode(c.Rest)
-			if err != nil {
-				return err
-			}
 			locks = append(locks, row{i, []any{string(c.Execution)}})
-			rests = append(rests, row{i, []any{string(c.Execution), result}})
+			rests = append(rests, row{i, []any{string(c.Execution)}})
 		}
 		for child, rest := range c.Taken {
 			locks = append(locks, row{i, []any{text(string(child))}})
@@ -126,12 +123,23 @@ func (b *batch) restChildren() error {
 		}
 	}
 	slices.SortStableFunc(locks, byID)
-	children, err := b.run(`id text`, locks, `
-		select execution_id from children where execution_id in (select id from v) order by execution_id`+b.store.dialect.lock)
+	children, err := b.lockChildren(locks)
 	if err != nil {
 		return err
 	}
-	b.settle(rests, children, errNoChild)
+	known := map[string]bool{}
+	for id := range children {
+		known[id] = true
+	}
+	b.settle(rests, known, errNoChild)
+	for i, one := range rests {
+		id := one.values[0].(string)
+		result, err := encode(children[id].next(*b.changes[one.change].Rest))
+		if err != nil {
+			return err
+		}
+		rests[i].values = append(one.values, result)
+	}
 	return errors.Join(
 		b.insert(`id text, result text`, rests, `
 			update children as c set rests = c.rests + 1, result = v.result from v where c.execution_id = v.id`),
@@ -139,6 +147,38 @@ func (b *batch) restChildren() error {
 		b.insert(`id text, parent text, rest bigint`, takes, `
 			update children as c set taken = v.rest from v where c.execution_id = v.id and c.parent_id = v.parent and c.taken < v.rest`),
 	)
+}
+
+// lockedChild is the row of a child before it rests again.
+type lockedChild struct {
+	id           string
+	rests, taken int
+	result       sql.NullString
+	last         *domain.DelegateResult
+}
+
+// next is a result with those before it that the parent has not taken: otherwise the answer to its own prompt would be lost where somebody else has sent
+// the child another one.
+func (c lockedChild) next(result domain.DelegateResult) domain.DelegateResult {
+	if c.last == nil || c.rests <= c.taken {
+		return result
+	}
+	return result.After(*c.last, c.rests).Since(c.taken)
+}
+
+func (b *batch) lockChildren(rows []row) (map[string]lockedChild, error) {
+	found, err := ask(b, `id text`, rows, func(row scanner) (c lockedChild, err error) {
+		if err := row.Scan(&c.id, &c.rests, &c.taken, &c.result); err != nil {
+			return c, err
+		}
+		return c, decodeOptional("result", c.result, &c.last)
+	}, `
+		select execution_id, rests, taken, result from children where execution_id in (select id from v) order by execution_id`+b.store.dialect.lock)
+	children := make(map[string]lockedChild, len(found))
+	for _, c := range found {
+		children[c.id] = c
+	}
+	return children, err
 }
 
 var errNoChild = domain.Errorf(domain.CodeInternal, "An execution that nobody has delegated has no result for a parent.")

@@ -94,6 +94,7 @@ func childRoundTrip(w *world) {
 	w.accepted(store.Change{Execution: root, Epoch: 1, Taken: map[domain.ExecutionID]int{first.Execution: 1}})
 	child := domain.Child{Parent: root, Root: root, ToolCallID: "call", Name: "researcher"}
 	one, two := child, child
+	rest.Rest.Earlier = []domain.EarlierAnswer{{Rest: 1, Text: "once"}} // nobody has taken it before there was another one
 	one.Execution, one.Status, one.Rests, one.Taken, one.Result = first.Execution, domain.StatusCompleted, 2, 2, rest.Rest
 	two.Execution, two.Status, two.Live, two.Taken = second.Execution, domain.StatusQueued, true, 1
 	if diff := cmp.Diff([]domain.Child{one, two}, w.children(root)); diff != "" {
