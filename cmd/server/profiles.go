@@ -48,7 +48,7 @@ func openProfile(operation *contract.Operation, name string, entry map[string]an
 		delete(definition, "tenants")
 		raw, err := json.Marshal(tenants)
 		if err != nil || json.Unmarshal(raw, &opened.Tenants) != nil || len(opened.Tenants) == 0 {
-			return opened, domain.Invalid("/definition/tenants", "tenants lists at least one tenant; without the field all may use the profile")
+			return opened, domain.Invalid("/definition/tenants", "this is a list of tenants, of one at least; without it all may use the profile")
 		}
 	}
 	raw, err := json.Marshal(map[string]any{"definition": definition})

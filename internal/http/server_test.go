@@ -173,7 +173,7 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 			return "", err
 		}
 		return domain.StopEndTurn, t.Say("end", rest)
-	case "ask":
+	case "ask", "askAndHang":
 		if err := t.Think("m1", "Disks, then."); err != nil {
 			return "", err
 		}
@@ -183,6 +183,10 @@ func script(ctx context.Context, t *sessionstest.Turn) (domain.StopReason, error
 		}
 		if _, err := t.Use(call, func(arguments json.RawMessage) string { return string(arguments) }); err != nil {
 			return "", err
+		}
+		if word == "askAndHang" {
+			<-ctx.Done()
+			return "", ctx.Err()
 		}
 	case "permit":
 		return domain.StopEndTurn, permit(ctx, t, domain.Question{Kind: domain.ApprovalAgentPermission, Options: json.RawMessage(rest)})
