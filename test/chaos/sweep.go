@@ -46,6 +46,9 @@ func sweep(r *run) {
 // things to do before it was killed all the same. More, and the sweep has gone through less than it says.
 const missed, mayMiss = "names that were not reached", 50
 
+// fewNames may be missed in the short form, too: what a busy machine does not come to differs from run to run.
+const fewNames = 4
+
 // idle is the name in a report for a missed failpoint whose server ended in order, with nothing to hand off. One server may have nothing in all its
 // tries. A sweep has four such deaths: a server that never hands off would pass as few among many.
 const idle, mayIdle = "servers with nothing to hand off", 1
@@ -54,7 +57,7 @@ func (s *scene) reachedEnough(names int) {
 	s.run.mu.Lock()
 	n, idled := s.run.counts[missed], s.run.counts[idle]
 	s.run.mu.Unlock()
-	s.run.expect(n*mayMiss <= names, "the scenario did not come to %d of %d names", n, names)
+	s.run.expect(n <= max(fewNames, names/mayMiss), "the scenario did not come to %d of %d names", n, names)
 	s.run.expect(idled <= mayIdle, "%d stopping servers handed nothing off", idled)
 }
 
