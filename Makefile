@@ -25,7 +25,7 @@ generate: ## Generate the types of the contract from api/openapi.yaml
 test: ## Lint, and run every test under the race detector; prints how many ran
 	@scripts/test.sh
 
-test-race: ## The same with the programs that tests start under the race detector, too; about an hour
+test-race: ## The same with the programs that tests start under the race detector, too
 	@scripts/test.sh --race
 
 test-short: ## Run the quick tests only, without lint and the race detector

@@ -5,7 +5,7 @@
 #
 #   scripts/test.sh [--short | --race] [flags and packages of go test]
 #
-# The programs that tests start are built as users get them. With --race they are under the race detector, too, which takes about twice as long.
+# The programs that tests start are built as users get them. With --race they are under the race detector, too, which takes longer.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +52,7 @@ lint() {
 }
 
 # The server of test/e2e, the stages of commands, and the program that attacks the sandbox, without the race detector: with it, the start of a program takes
-# twice as long, and starts are most of what these tests do. What is tested in the process of the tests is watched.
+# longer, and starts are most of what these tests do. What is tested in the process of the tests is watched.
 programs() {
   chmod 755 "$tool" # some servers run as nobody
   export TEST_SERVER=$tool/signoff TEST_ATTACK=$tool/attack

@@ -59,23 +59,21 @@ type finding struct {
 	err    error
 }
 
-// probeAll returns what was found of each kind, nil for those that need not be tried: each takes a tenth of a second of processor time. Off is tried beside the
+// probeAll returns what was found of each kind, nil for those that need not be tried: each starts a command. Off is tried beside the
 // others, because the processes of agents need it whatever the mode is.
 func (s *Sandbox) probeAll(ctx context.Context) []*finding {
-	all := make([]*finding, len(ways))
+	all, off := make([]*finding, len(ways)), len(ways)-1
 	var probing sync.WaitGroup
 	probing.Go(func() {
-		for i, way := range ways {
+		for i, way := range ways[:off] {
 			taken := i > 0 && all[i-1] != nil && all[i-1].err == nil
-			if way.kind != KindOff && (s.config.Survey || s.config.Mode.wants(way.kind) && !taken) {
+			if s.config.Survey || s.config.Mode.wants(way.kind) && !taken {
 				all[i] = s.probeOne(ctx, way.methods)
 			}
 		}
 	})
-	last := len(ways) - 1
-	off := s.probeOne(ctx, ways[last].methods)
+	all[off] = s.probeOne(ctx, ways[off].methods)
 	probing.Wait()
-	all[last] = off
 	return all
 }
 

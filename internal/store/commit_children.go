@@ -153,7 +153,6 @@ func (b *batch) restChildren() error {
 type lockedChild struct {
 	id           string
 	rests, taken int
-	result       sql.NullString
 	last         *domain.DelegateResult
 }
 
@@ -168,10 +167,12 @@ func (c lockedChild) next(result domain.DelegateResult) domain.DelegateResult {
 
 func (b *batch) lockChildren(rows []row) (map[string]lockedChild, error) {
 	found, err := ask(b, `id text`, rows, func(row scanner) (c lockedChild, err error) {
-		if err := row.Scan(&c.id, &c.rests, &c.taken, &c.result); err != nil {
+		var result sql.NullString
+		if err := row.Scan(&c.id, &c.rests, &c.taken, &result); err != nil {
 			return c, err
 		}
-		return c, decodeOptional("result", c.result, &c.last)
+		c.last, err = optional[domain.DelegateResult]("result", result)
+		return c, err
 	}, `
 		select execution_id, rests, taken, result from children where execution_id in (select id from v) order by execution_id`+b.store.dialect.lock)
 	children := make(map[string]lockedChild, len(found))
