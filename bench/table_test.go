@@ -163,7 +163,7 @@ func TestTheShortFormKnowsTheAgentsAndNoIdleFloor(t *testing.T) {
 	for _, f := range chosen {
 		names = append(names, f.name)
 		want := []string{hub, postgres, sqlite}
-		if f.name == "waiting" || f.name == "start" { // their goals are in bytes and in milliseconds
+		if f.name == "waiting" { // its goal is in bytes
 			want = want[1:]
 		}
 		if diff := cmp.Diff(want, f.contenders); diff != "" {

@@ -122,8 +122,9 @@ func (s *stage) start(name string, isolated bool) (*target, error) {
 	if isolated {
 		arguments = append(arguments, withIsolation)
 	}
+	begun := time.Now()
 	p, base, err := launchSelf(arguments...)
-	return &target{Client: harness.Client{Base: base, Transport: wire}, name: name, process: p}, err
+	return &target{Client: harness.Client{Base: base, Transport: wire}, name: name, process: p, ready: time.Since(begun)}, err
 }
 
 // usual are the settings of every server: room for all that is measured, and no parking in the middle of it.
