@@ -77,7 +77,7 @@ export class Signoff {
     return this.#post(`/executions/${part(id)}/cancel`, body, options, preferring(options));
   }
 
-  /** The executions below one that closing it now would cancel. */
+  /** The executions that closing this one now would cancel. */
   async previewClose(id: string, options: CallOptions = {}): Promise<Execution[]> {
     const { cancels } = await this.#get<Schemas["ClosePreview"]>(`/executions/${part(id)}/close`, {}, options);
     return cancels;
@@ -270,7 +270,7 @@ export class Signoff {
     yield* readEvents({ open: this.#stream("/events"), ...manyLogs() }, { ...options, after });
   }
 
-  /** The events of an execution and of all that were delegated below it, merged, until all of them have ended. `after` is a cursor of this stream. */
+  /** The events of a root and of all executions below it, merged, until all of them have ended. `after` is a cursor of this stream. */
   tree(root: string, options: FollowOptions = {}): AsyncGenerator<Received<FeedEvent>, void, undefined> {
     return readEvents({ open: this.#stream(`/executions/${part(root)}/events?tree=true`), ...manyLogs() }, options);
   }

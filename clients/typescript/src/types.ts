@@ -15,7 +15,7 @@ export type Budget = Schemas["Budget"];
 export type ClientCall = Schemas["ClientCall"];
 export type CreateExecution = Schemas["CreateExecution"];
 export type Decide = Schemas["Decide"];
-/** A step of the path from a root to an execution below it: who was asked for what. */
+/** A step of the path from a root to an execution below it. */
 export type DelegationStep = Schemas["DelegationStep"];
 export type EditGeneration = Schemas["EditGeneration"];
 export type Environment = Schemas["Environment"];
