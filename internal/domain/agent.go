@@ -182,9 +182,9 @@ type Host interface {
 	// time, at most [MaxInquiries] in all, and their size is bounded: beyond that Inquire fails, and the caller completes the call.
 	Inquire(ctx context.Context, inquiry Inquiry) (Answer, error)
 
-	// Reserve takes what a request to a model will use at most out of the budget that the execution shares with others, before the request is sent. As
-	// long as something is left the request may be sent; it waits for others that have reserved what is left. [ErrBudgetSpent] and [ErrTreeBudgetSpent]: nothing
-	// is left, and the turn ends. [ErrCostUnknown]: the budget bounds the cost, and the estimate has none.
+	// Reserve reserves the maximum usage of a request to a model from the budget that the execution shares with others, before the request is sent. As
+	// long as anything is left the request may be sent; if others have reserved the rest, Reserve waits for them. [ErrBudgetSpent] and [ErrTreeBudgetSpent]:
+	// nothing is left, and the turn ends. [ErrCostUnknown]: the budget bounds the cost, and the estimate has none.
 	Reserve(ctx context.Context, request Estimate) (Reservation, error)
 
 	// CallClient has the client run a call. It is judged like any other; Authorize says how. When it returns, the outcome is in the
@@ -218,13 +218,13 @@ type Host interface {
 	// ReadDir lists a folder of the workspace, sorted by name, with the same boundary. Links are listed as links.
 	ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error)
 
-	// ViewFile opens a file as OpenFile does, for show, which shows it to the agent. In a tree of executions, the host keeps which content the agent was
-	// shown, for WriteFiles. If show fails, the agent was shown nothing.
+	// ViewFile opens a file as OpenFile does, and calls show, which shows it to the agent. In a tree of executions, the host stores a hash of the content
+	// for WriteFiles. If show fails, the agent has seen nothing.
 	ViewFile(ctx context.Context, path string, show func(file fs.File) error) error
 
 	// WriteFiles changes files of the workspace, with the same boundary: all of them or none, each whole, and the folders
-	// on their way where they are missing. In a tree of executions it is [CodeConflict] if a file has another content than the execution has viewed or
-	// written last; and so is a change with [AnyFile] where there is a file that the execution has never viewed.
+	// on their way where they are missing. In a tree of executions it fails with [CodeConflict] if a file has changed since the execution viewed or
+	// wrote it last, and if a change with [AnyFile] meets a file that the execution has never viewed.
 	WriteFiles(ctx context.Context, changes ...FileChange) error
 
 	// ToolOutput returns what a call of this execution has printed, as far as it is in the log, or its result if it has printed nothing.
@@ -295,16 +295,16 @@ const (
 	AnyFile    Expectation = iota // also none
 	NoFile                        // the change creates it
 	SameFile                      // the content is Before
-	ViewedFile                    // there is none, or its content has the hash Viewed
+	ViewedFile                    // there is no file, or its content has the hash Viewed
 )
 
 // MaxViewedBytes bounds the files whose content is hashed when an agent views or replaces them.
 const MaxViewedBytes = 64 << 20
 
-// ContentHash is the SHA-256 of the whole content of a file, in hexadecimal; empty: of no file.
+// ContentHash is the SHA-256 of the whole content of a file, in hexadecimal; empty: no file.
 type ContentHash string
 
-// HashContent hashes what can be read; the hash is empty if that is more than [MaxViewedBytes].
+// HashContent hashes a content; the hash is empty if the content is longer than [MaxViewedBytes].
 func HashContent(content io.Reader) (ContentHash, error) {
 	sum := sha256.New()
 	n, err := io.Copy(sum, io.LimitReader(content, MaxViewedBytes+1))
@@ -314,7 +314,7 @@ func HashContent(content io.Reader) (ContentHash, error) {
 	return ContentHash(hex.EncodeToString(sum.Sum(nil))), nil
 }
 
-// ChangedSinceViewed is the error of a change to a file that has another content than its execution has viewed.
+// ChangedSinceViewed is the error of a change to a file that has changed since the execution viewed it.
 func ChangedSinceViewed(path string) error {
 	return Errorf(CodeConflict, "%s has changed since you read it; another agent or a command may have changed it. Read it again.", path)
 }

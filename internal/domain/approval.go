@@ -51,8 +51,8 @@ type Approval struct {
 	ID        ApprovalID
 	Tenant    TenantID
 	Execution ExecutionID
-	Root      ExecutionID // of the tree that a child asks in; empty where a root asks
-	Path      []PathStep  // from there to the child, see [Execution.Path]; nil where a root asks
+	Root      ExecutionID // of the tree of the child that asks; empty if a root asks
+	Path      []PathStep  // of the child that asks, see [Execution.Path]; nil if a root asks
 	RunbookPlace
 	Kind             ApprovalKind
 	Call             ToolCall
@@ -104,7 +104,7 @@ type RememberScope string
 const (
 	RememberOnce      RememberScope = "once"
 	RememberExecution RememberScope = "execution" // for the rest of this execution
-	RememberTree      RememberScope = "tree"      // for the rest of its root, and all executions below that
+	RememberTree      RememberScope = "tree"      // until the end of its root, for all executions of the tree
 	RememberGlobal    RememberScope = "global"    // for all executions of the tenant
 )
 

@@ -13,7 +13,7 @@ import (
 type AuditRecord struct {
 	Action        string          `json:"action"` // noun.verb: toolCall.bash, approval.decided, rule.revoked …
 	Execution     ExecutionID     `json:"executionId,omitempty"`
-	Root          ExecutionID     `json:"rootId,omitempty"` // of the tree of an execution that another one has delegated
+	Root          ExecutionID     `json:"rootId,omitempty"` // of the tree, if the execution is a child
 	RunbookID     string          `json:"runbookId,omitempty"`
 	BlockID       string          `json:"blockId,omitempty"` // of the runbook, that has started the execution
 	BlockName     string          `json:"blockName,omitempty"`
@@ -64,7 +64,7 @@ type AuditEntry struct {
 	Time      time.Time
 	Action    string
 	Execution ExecutionID
-	Root      ExecutionID     // empty of what no other execution has delegated
+	Root      ExecutionID     // empty if the execution is no child
 	Record    json.RawMessage // the encoded [AuditRecord], byte for byte
 	Previous  string          // hash of the entry before; empty for the first
 	Hash      string

@@ -38,8 +38,8 @@ func (m ContextMessage) Message() Message {
 	return message
 }
 
-// ContextMessages are messages as another agent is given them, without the states of their provider. With calls, each answer has its calls that have a
-// result, and the results follow it: the vendors of models refuse any other order. number is the number of calls so far; see [ContextCallID].
+// ContextMessages converts messages for another agent, without the states of their provider. With calls, each answer has its calls that have a
+// result, and the results follow it: the vendors of models refuse any other order. number counts the calls so far; see [ContextCallID].
 func ContextMessages(all []Message, calls bool, number *int) (messages []ContextMessage) {
 	results := map[string]string{}
 	for _, message := range all {
@@ -67,7 +67,7 @@ func ContextMessages(all []Message, calls bool, number *int) (messages []Context
 	return messages
 }
 
-// orObject is an empty object where an external agent has named no arguments.
+// orObject returns an empty object if an external agent has sent no arguments.
 func orObject(arguments json.RawMessage) json.RawMessage {
 	if len(arguments) == 0 {
 		return json.RawMessage("{}")

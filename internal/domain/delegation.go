@@ -16,45 +16,43 @@ const (
 	MaxTree            = 64 // executions below a root
 )
 
-// RequiresDelegation is required by a child, and by an execution that may delegate: an older server would drive it without its ceiling, and without
-// its parent.
+// RequiresDelegation is required by a child, and by an execution that may delegate: an older server would drive it without its ceiling and its parent.
 const RequiresDelegation = 7
 
-// Parent is where a child comes from: the execution whose call has created it, and everything above that. It is written with the child and never
-// changes.
+// Parent describes the parent of a child, and all executions above it. It is written with the child and never changes.
 type Parent struct {
 	Execution  ExecutionID  `json:"execution"`
 	ToolCallID string       `json:"toolCallId"` // the call of Execution that has created the child
 	Root       ExecutionID  `json:"root"`
 	Depth      int          `json:"depth"`            // 1: the parent is the root
-	Name       string       `json:"name"`             // of the child, for people: its profile, or what answers its prompts
-	Writes     bool         `json:"writes,omitempty"` // it was asked to write, and not only to read
+	Name       string       `json:"name"`             // of the child, for people: see [Request.Agent]
+	Writes     bool         `json:"writes,omitempty"` // the child may write, and not only read
 	Ancestors  []Ancestor   `json:"ancestors"`        // the root first, the parent last
 	Budget     SharedBudget `json:"budget,omitzero"`  // of the root, which the whole tree shares
 }
 
-// Ancestor is an execution above a child, as far as the child is bound by it or people have to know it.
+// Ancestor is an execution above a child: the ceiling that binds the child, and the facts that people see.
 type Ancestor struct {
 	Execution ExecutionID `json:"execution"`
 	Name      string      `json:"name"`
-	Asked     string      `json:"asked"` // the beginning of what it was asked
+	Asked     string      `json:"asked"` // the beginning of its prompt
 	Ceiling   Ceiling     `json:"ceiling"`
 }
 
-// Ceiling is the most that the children of an execution may have, and their children. It only shrinks down the tree.
+// Ceiling is the upper bound for all executions below an execution. It only shrinks down the tree.
 type Ceiling struct {
 	Capabilities Capabilities        `json:"capabilities"`
 	Tools        ToolSettings        `json:"tools,omitzero"`
-	Rules        []RequestRule       `json:"rules,omitempty"` // those that deny or ask; what they allow does not pass down
+	Rules        []RequestRule       `json:"rules,omitempty"` // only those that deny or ask: allowing rules do not pass down
 	MCPServers   []string            `json:"mcpServers,omitempty"`
 	Secrets      []string            `json:"secrets,omitempty"`
-	Environments []EnvironmentChoice `json:"environments,omitempty"` // each name once; as much of it as the choice leaves
+	Environments []EnvironmentChoice `json:"environments,omitempty"` // each name once, as the choice narrows it
 }
 
-// Delegation is what an execution may delegate.
+// Delegation is the delegation settings of an execution.
 type Delegation struct {
 	Profiles    []string `json:"profiles,omitzero"` // the agent profiles that its children may use; nil: every one of the tenant
-	Sources     bool     `json:"sources,omitempty"` // its children may also be models and agents of the server, without a profile
+	Sources     bool     `json:"sources,omitempty"` // its children may also use models and agents of the server, without a profile
 	Ceiling     Ceiling  `json:"ceiling"`
 	CancelOnEnd bool     `json:"cancelOnEnd,omitempty"` // children that are live when its turn ends are cancelled; otherwise it waits for them
 }
@@ -62,10 +60,10 @@ type Delegation struct {
 // InTree reports whether the execution may be one of several in a tree: it has a parent, or may delegate.
 func (r Request) InTree() bool { return r.Parent != nil || r.Delegation != nil }
 
-// asked bounds the text of an [Ancestor].
+// askedBytes bounds [Ancestor.Asked].
 const askedBytes = 300
 
-// Asked is the beginning of what an execution was asked, in one line for a path.
+// Asked is the beginning of the first prompt, in one line for a path.
 func (r Request) Asked() string {
 	text := strings.Join(strings.Fields(Mentioned(r.FirstPrompt(), r.Parts)), " ")
 	if len(text) > askedBytes {
@@ -74,7 +72,7 @@ func (r Request) Asked() string {
 	return text
 }
 
-// Agent names for people what answers the prompts: the profile, the command of an external agent, or the model.
+// Agent is the name of the agent, for people: the profile, the command of an external agent, or the model.
 func (r Request) Agent() string {
 	switch {
 	case r.Profile != nil:
@@ -86,7 +84,7 @@ func (r Request) Agent() string {
 	}
 }
 
-// Depth is how many executions are above this one.
+// Depth is the number of executions above this one.
 func (e Execution) Depth() int {
 	if e.Request.Parent != nil {
 		return e.Request.Parent.Depth
@@ -94,7 +92,7 @@ func (e Execution) Depth() int {
 	return 0
 }
 
-// Root is the root of the tree that the execution belongs to: itself, where it has no parent.
+// Root is the root of the execution's tree: the execution itself, if it has no parent.
 func (e Execution) Root() ExecutionID {
 	if e.Request.Parent != nil {
 		return e.Request.Parent.Root
@@ -102,7 +100,7 @@ func (e Execution) Root() ExecutionID {
 	return e.ID
 }
 
-// SharedBudget is the budget of the root, which all executions of a tree share. It is zero where the root has none, and where there can be no tree.
+// SharedBudget is the budget of the root, which all executions of a tree share. It is zero if the root has none, or if the execution is in no tree.
 func (e Execution) SharedBudget() SharedBudget {
 	switch {
 	case e.Request.Parent != nil:
@@ -114,7 +112,7 @@ func (e Execution) SharedBudget() SharedBudget {
 	}
 }
 
-// PathStep is one step of the path from a root to an execution: who was asked for what.
+// PathStep is one execution of the path from a root to an execution below it.
 type PathStep struct {
 	Execution ExecutionID `json:"executionId"`
 	Name      string      `json:"name"`
@@ -134,7 +132,7 @@ func (e Execution) Path() []PathStep {
 	return append(path, PathStep{e.ID, parent.Name, e.Request.Asked()})
 }
 
-// AgentName names the execution for people: as its parent has, or else by what answers its prompts.
+// AgentName is the name of the execution, for people: the name that its parent gave it, or else that of its agent.
 func (e Execution) AgentName() string {
 	if e.Request.Parent != nil {
 		return e.Request.Parent.Name
@@ -142,7 +140,7 @@ func (e Execution) AgentName() string {
 	return e.Request.Agent()
 }
 
-// As an ancestor of its children, an execution is what their requests say of it.
+// asAncestor is the execution as its children store it.
 func (e Execution) asAncestor() Ancestor {
 	ancestor := Ancestor{Execution: e.ID, Name: e.AgentName(), Asked: e.Request.Asked()}
 	if e.Request.Delegation != nil {
@@ -151,7 +149,7 @@ func (e Execution) asAncestor() Ancestor {
 	return ancestor
 }
 
-// ParentOf is the parent of a child that a call of the execution creates.
+// ParentOf is the [Parent] of a child that a call of the execution creates.
 func (e Execution) ParentOf(call, name string, writes bool) *Parent {
 	parent := &Parent{Execution: e.ID, ToolCallID: call, Root: e.Root(), Depth: e.Depth() + 1, Name: name, Writes: writes, Budget: e.SharedBudget()}
 	if e.Request.Parent != nil {
@@ -167,7 +165,7 @@ func (e Execution) Delegated(id ExecutionID, request Request, now time.Time) Exe
 	return Execution{ID: id, Tenant: e.Tenant, Request: request, Status: StatusQueued, Created: now, Updated: now, ByKey: e.ByKey}
 }
 
-// Child is what the driver of a parent reads of one of its children.
+// Child is a child as the driver of its parent reads it.
 type Child struct {
 	Execution  ExecutionID
 	Parent     ExecutionID
@@ -176,7 +174,7 @@ type Child struct {
 	Name       string
 	Status     Status
 	Live       bool            // it is queued, in a turn, waits for an answer or for its own children, is interrupted, or a prompt of it waits
-	Rests      int             // how often it has had a result: at the end of a turn, and at its end
+	Rests      int             // the number of its results: one for each rest after a turn, and one for its end
 	Taken      int             // the rest whose result its parent has taken; 0: none
 	Result     *DelegateResult // of the newest rest; nil: it has none
 }
@@ -187,12 +185,12 @@ func (c Child) Ended() bool { return c.Status.Terminal() }
 // Untaken reports whether the child has a result that its parent has not taken.
 func (c Child) Untaken() bool { return !c.Live && c.Rests > c.Taken && c.Result != nil }
 
-// DelegateResult is what a child hands to its parent when it rests or ends. Text is that of another agent: nobody has checked it.
+// DelegateResult is the result that a child hands to its parent when it rests or ends. Text was written by another agent and is not checked.
 type DelegateResult struct {
 	Status       Status          `json:"status"` // idle, or terminal
 	FinishReason FinishReason    `json:"finishReason,omitempty"`
-	Text         string          `json:"text"`                // at most [ResultTextBytes] of it
-	Truncated    bool            `json:"truncated,omitempty"` // the log of the child has all of it
+	Text         string          `json:"text"`                // at most [ResultTextBytes]
+	Truncated    bool            `json:"truncated,omitempty"` // the log of the child has the whole text
 	Structured   json.RawMessage `json:"structured,omitempty"`
 	Error        *Failure        `json:"error,omitempty"`
 	Usage        Usage           `json:"usage"`
@@ -201,16 +199,17 @@ type DelegateResult struct {
 	Earlier []EarlierAnswer `json:"earlier,omitempty"`
 }
 
-// EarlierAnswer is the answer of a rest that was followed by another one before the parent has taken it.
+// EarlierAnswer is an answer that the parent had not taken when the child gave the next one.
 type EarlierAnswer struct {
 	Rest      int    `json:"rest"`
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated,omitempty"`
 }
 
-// After is the result with those before it that the parent has not taken: that of a rest, with what was before that one. Of too much, the oldest is left out.
+// After returns the result with the earlier results that the parent has not taken: before, which is the result of that rest, and its own earlier ones. If
+// they are too long, the oldest are left out.
 func (r DelegateResult) After(before DelegateResult, rest int) DelegateResult {
-	r.Earlier = append(slices.Clone(before.Earlier), EarlierAnswer{Rest: rest, Text: before.said(), Truncated: before.Truncated})
+	r.Earlier = append(slices.Clone(before.Earlier), EarlierAnswer{Rest: rest, Text: before.fullText(), Truncated: before.Truncated})
 	size := 0
 	for i, one := range slices.Backward(r.Earlier) {
 		if size += len(one.Text); size > ResultTextBytes {
@@ -222,14 +221,14 @@ func (r DelegateResult) After(before DelegateResult, rest int) DelegateResult {
 	return r
 }
 
-// Since is the result without what the parent has taken with that of a rest.
+// Since returns the result without the earlier answers that the parent has taken with the result of a rest.
 func (r DelegateResult) Since(taken int) DelegateResult {
 	r.Earlier = slices.DeleteFunc(slices.Clone(r.Earlier), func(one EarlierAnswer) bool { return one.Rest <= taken })
 	return r
 }
 
-// said is everything that the child has said in the turn before it rested: its answer, and why it has failed.
-func (r DelegateResult) said() string {
+// fullText is the error message of the turn, if the turn failed, and the answer.
+func (r DelegateResult) fullText() string {
 	text := r.Text
 	if r.Structured != nil {
 		text = string(r.Structured)
@@ -243,12 +242,12 @@ func (r DelegateResult) said() string {
 // ResultTextBytes bounds the text of a child that its parent's model reads.
 const ResultTextBytes = 32 << 10
 
-// Failed reports whether the child has not done what it was asked.
+// Failed reports whether the child has failed at its task.
 func (r DelegateResult) Failed() bool {
 	return r.Error != nil || r.Status.Terminal() && r.Status != StatusCompleted
 }
 
-// Why says in a sentence why the child has failed.
+// Why returns a sentence about why the child has failed.
 func (r DelegateResult) Why() string {
 	if r.Error != nil {
 		return r.Error.Message
@@ -256,7 +255,7 @@ func (r DelegateResult) Why() string {
 	return "The agent has not ended its work: it is " + string(r.Status) + "."
 }
 
-// NewDelegateResult is the result of a child that rests or ends, with no more of its text than a parent reads.
+// NewDelegateResult is the result of a child that rests or ends, with its text cut to [ResultTextBytes].
 func NewDelegateResult(status Status, finish FinishReason, text string, cut bool, structured json.RawMessage, failure *Failure, usage Usage) *DelegateResult {
 	r := &DelegateResult{Status: status, FinishReason: finish, Text: text, Truncated: cut, Structured: structured, Error: failure, Usage: usage}
 	if len(r.Text) > ResultTextBytes {
@@ -268,8 +267,8 @@ func NewDelegateResult(status Status, finish FinishReason, text string, cut bool
 	return r
 }
 
-// Quote is the result as the model of the parent reads it. The text of another agent is marked as such: it may have read what somebody else wrote, and
-// so may have the message of its error. Nobody can know the mark before, so that no text can seem to end before its end.
+// Quote is the result as the model of the parent reads it. The text of the other agent stands between marks, because that agent may have read foreign
+// texts; the message of its error stands there, too. The marks are random, so that no text can contain them.
 func (r DelegateResult) Quote(name string) string {
 	mark := "===== another agent, " + rand.Text()[:8] + " ====="
 	var b strings.Builder
@@ -277,7 +276,7 @@ func (r DelegateResult) Quote(name string) string {
 	if r.Error != nil {
 		fmt.Fprintf(&b, " It failed (%s).", r.Error.Code)
 	}
-	answers := append(slices.Clone(r.Earlier), EarlierAnswer{Text: r.said(), Truncated: r.Truncated})
+	answers := append(slices.Clone(r.Earlier), EarlierAnswer{Text: r.fullText(), Truncated: r.Truncated})
 	answers = slices.DeleteFunc(answers, func(one EarlierAnswer) bool { return !one.Truncated && strings.TrimSpace(one.Text) == "" })
 	if len(answers) == 0 {
 		return b.String() + " It has said nothing."
@@ -298,7 +297,7 @@ func (r DelegateResult) Quote(name string) string {
 // AwaitsDelegate: the call waits for children.
 const AwaitsDelegate Awaited = "delegate"
 
-// AwaitMode says how many children a call waits for.
+// AwaitMode says whether a call waits for all children or for the first one.
 type AwaitMode string
 
 const (
@@ -314,7 +313,7 @@ const (
 	CancelDelegateTool  = "cancel_delegate"
 )
 
-// DelegateContext says what a child is told of its parent's conversation.
+// DelegateContext says which part of its parent's conversation a child gets.
 type DelegateContext string
 
 const (
@@ -329,7 +328,7 @@ type DelegateArguments struct {
 	Prompt       string            `json:"prompt"`
 	Context      DelegateContext   `json:"context,omitempty"`
 	Capabilities map[Class]Verdict `json:"capabilities,omitempty"`
-	Tools        []string          `json:"tools,omitempty"` // narrow those of the profile
+	Tools        []string          `json:"tools,omitempty"` // narrow the tools of the profile
 	Environment  string            `json:"environment,omitempty"`
 	Write        bool              `json:"write,omitempty"` // the child may change files
 	Budget       *Budget           `json:"budget,omitempty"`
@@ -337,7 +336,7 @@ type DelegateArguments struct {
 	Wait         *bool             `json:"wait,omitempty"` // nil: true
 }
 
-// Writes reports whether the child is asked to write: by name, or by its capability.
+// Writes reports whether the call asks for writing: by the field, or by the capability.
 func (d DelegateArguments) Writes() bool {
 	named := d.Capabilities[ClassWrite]
 	return d.Write || named != "" && named != Deny
@@ -351,11 +350,11 @@ type DelegateOption struct {
 	Profile      string // empty: Source by itself
 	Description  string // for people and models
 	Source       Source
-	Capabilities Capabilities // that a child has where the call names none
+	Capabilities Capabilities // that a child has if the call names none
 }
 
-// AwaitDelegatesArguments are the arguments of [AwaitDelegatesTool]. Without ids it waits for all children that are live, or whose result nobody
-// has taken.
+// AwaitDelegatesArguments are the arguments of [AwaitDelegatesTool]. Without ids it waits for all children that are live or have a result that was
+// not taken.
 type AwaitDelegatesArguments struct {
 	IDs  []ExecutionID `json:"ids,omitempty"`
 	Mode AwaitMode     `json:"mode,omitempty"` // empty: all

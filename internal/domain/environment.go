@@ -65,8 +65,8 @@ const (
 type Network struct {
 	Name  string   `json:"name"`
 	Hosts []string `json:"hosts"` // names, addresses, *.name; sorted
-	// CIDRs are the private addresses to which these names may lead, such as 10.20.0.0/16; sorted. They are texts since a stage of a command, which
-	// package early starts, would wait for the package that has a type for them.
+	// CIDRs are the private addresses to which these names may lead, such as 10.20.0.0/16; sorted. They are strings, because package netip
+	// would slow down the stages of a command that package early starts.
 	CIDRs []string `json:"cidrs"`
 	Ports []uint16 `json:"ports"` // sorted
 }

@@ -39,7 +39,7 @@ const (
 	CodeOverloaded          Code = "overloaded"       // all tenants together have too much under way
 	CodeTooMany             Code = "tooMany"          // the tenant has too much under way
 	CodeRateLimited         Code = "rateLimited"      // the same was asked for too often in a short time
-	CodeDailyBudgetSpent    Code = "dailyBudgetSpent" // the budget of the tenant's day is spent
+	CodeDailyBudgetSpent    Code = "dailyBudgetSpent" // the daily budget of the tenant is spent
 	CodeStorage             Code = "storageFailed"    // the database does not answer
 	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
 	CodeStale               Code = "stale"            // written under an old epoch, or against a state that has moved on

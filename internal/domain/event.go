@@ -102,7 +102,7 @@ func NewEvent(execution ExecutionID, payload Payload) Event {
 	return Event{Execution: execution, Type: payload.EventType(), Data: Encode(payload)}
 }
 
-// CreatedBy is event 1 of an execution with such a request.
+// CreatedBy is event 1 of an execution with this request.
 func CreatedBy(request Request) ExecutionCreated {
 	created := ExecutionCreated{Status: StatusQueued, Source: request.Source, Model: request.Model}
 	if request.Environment.Name != "" {
@@ -214,7 +214,7 @@ type (
 		Kind   string          `json:"kind"`
 		Update json.RawMessage `json:"update"`
 
-		ParentToolCallID string `json:"parentToolCallId,omitempty"` // of a subagent of the agent: the call that stands for it
+		ParentToolCallID string `json:"parentToolCallId,omitempty"` // for an update of a subagent: the call that stands for the subagent
 	}
 
 	// AgentMCPServerUpdated is the state of an MCP server that the request names. Our own agent connects to it, and knows. The protocol of external
@@ -312,7 +312,7 @@ type (
 		Summary    string          `json:"summary"`
 		MCP        *MCPTool        `json:"mcp,omitempty"` // the tool of an MCP server; nil for all others
 
-		// ParentToolCallID is the call of an external agent that this one is a part of: a subagent of that agent makes it.
+		// ParentToolCallID is the call that stands for the subagent, if a subagent of an external agent makes this call.
 		ParentToolCallID string `json:"parentToolCallId,omitempty"`
 	}
 
@@ -335,8 +335,8 @@ type (
 		Sandbox    string          `json:"sandbox,omitempty"`   // what confines it, for a command
 		Awaits     Awaited         `json:"awaits,omitempty"`    // who runs it, where that is not the server or its agent
 		ExpiresAt  *time.Time      `json:"expiresAt,omitempty"` // until when that one may answer
-		Children   []ExecutionID   `json:"children,omitempty"`  // that it has created or waits for
-		Mode       AwaitMode       `json:"mode,omitempty"`      // how many of them it waits for
+		Children   []ExecutionID   `json:"children,omitempty"`  // the children that it has created or waits for
+		Mode       AwaitMode       `json:"mode,omitempty"`      // whether it waits for all of them or for the first one
 	}
 
 	// ToolCallUpdated is a piece of what a running call prints, numbered like a message, or how far the call is.
@@ -380,8 +380,8 @@ type (
 	ApprovalRequested struct {
 		RunbookPlace
 		ApprovalID       ApprovalID           `json:"approvalId"`
-		Root             ExecutionID          `json:"root,omitempty"` // of the tree that a child asks in
-		Path             []PathStep           `json:"path,omitempty"` // from there to the child
+		Root             ExecutionID          `json:"root,omitempty"` // of the tree of the child that asks
+		Path             []PathStep           `json:"path,omitempty"` // from the root to the child
 		ToolCallID       string               `json:"toolCallId"`
 		Kind             ApprovalKind         `json:"kind"`
 		Tool             string               `json:"tool"`
@@ -553,19 +553,19 @@ type (
 		Name        string      `json:"name"`
 		Source      Source      `json:"source"`
 		Depth       int         `json:"depth"`
-		Background  bool        `json:"background,omitempty"` // no call waits for it
+		Background  bool        `json:"background,omitempty"` // the call does not wait for it
 	}
 
-	// DelegateUpdated reports, in the log of a parent, that a child has begun its work, is interrupted, rests or has ended. The child's driver writes it.
+	// DelegateUpdated reports, in the log of a parent, that a child has begun a turn, is interrupted, rests or has ended. The child's driver writes it.
 	DelegateUpdated struct {
 		ExecutionID ExecutionID    `json:"executionId"`
 		Status      Status         `json:"status"`
-		Cause       InterruptCause `json:"cause,omitempty"` // where Status is interrupted
+		Cause       InterruptCause `json:"cause,omitempty"` // if Status is interrupted
 		Turn        int            `json:"turn,omitempty"`
 	}
 
-	// DelegateApprovalRequested reports, in the logs of the parent and of the root, that a child waits for a person. The approval belongs to the child:
-	// it is decided there, once.
+	// DelegateApprovalRequested reports, in the logs of the parent and of the root, that a child waits for a person. The approval belongs to the child
+	// and is decided once.
 	DelegateApprovalRequested struct {
 		ExecutionID ExecutionID  `json:"executionId"`
 		ApprovalID  ApprovalID   `json:"approvalId"`
@@ -575,7 +575,7 @@ type (
 		Path        []PathStep   `json:"path"`
 	}
 
-	// DelegateApprovalResolved reports there how that approval has ended.
+	// DelegateApprovalResolved reports, in the same logs, how that approval has ended.
 	DelegateApprovalResolved struct {
 		ExecutionID ExecutionID    `json:"executionId"`
 		ApprovalID  ApprovalID     `json:"approvalId"`
@@ -585,7 +585,7 @@ type (
 	// DelegateReturned reports that the parent has taken a result of a child: once for each rest of the child.
 	DelegateReturned struct {
 		ExecutionID ExecutionID `json:"executionId"`
-		Rest        int         `json:"rest"`                 // 1, 2, 3 …: how often the child had rested
+		Rest        int         `json:"rest"`                 // 1, 2, 3 …: the number of the child's rest
 		ToolCallID  string      `json:"toolCallId,omitempty"` // the call whose outcome has the result; empty: the next turn has it
 		Status      Status      `json:"status"`
 		Error       *Failure    `json:"error,omitempty"`

@@ -97,7 +97,7 @@ type Request struct {
 	Runbook                Runbook                `json:"runbook,omitzero"`
 	ClientTools            []ClientTool           `json:"clientTools,omitempty"` // that the client runs
 	Metadata               map[string]string      `json:"metadata,omitempty"`
-	Parent                 *Parent                `json:"parent,omitempty"`        // nil: nobody has delegated it
+	Parent                 *Parent                `json:"parent,omitempty"`        // nil: it is a root
 	Delegation             *Delegation            `json:"delegation,omitempty"`    // nil: it does not delegate
 	Requires               int                    `json:"requires,omitempty"`      // what a server must understand to drive it, see [RequiresEnvironments]
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
@@ -245,7 +245,7 @@ type Budget struct {
 	Seconds   int     `json:"seconds,omitempty"` // of active time, in all turns
 }
 
-// Within is the budget with each of its bounds at most that of another one; 0 is no bound in both.
+// Within is the budget with the lower of each two bounds; 0 is no bound in both.
 func (b Budget) Within(other Budget) Budget {
 	return Budget{
 		Tokens: lower(b.Tokens, other.Tokens), Cost: lower(b.Cost, other.Cost),

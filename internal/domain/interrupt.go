@@ -9,7 +9,7 @@ const (
 	CauseProvider    InterruptCause = "provider"    // the model's provider did not serve the request, and may later
 	CauseRecovery    InterruptCause = "recovery"    // it was recovered again and again without progress
 	CauseProcessGone InterruptCause = "processGone" // the process of its external agent is gone
-	CauseDailyBudget InterruptCause = "dailyBudget" // the budget of its tenant's day is spent
+	CauseDailyBudget InterruptCause = "dailyBudget" // the daily budget of its tenant is spent
 )
 
 // Known reports whether c is one of the causes.
@@ -21,8 +21,8 @@ func (c InterruptCause) Known() bool {
 // did becomes harder to find out each hour.
 func (c InterruptCause) Expires() bool { return c == CauseProcessGone }
 
-// ResumeModes lists how an execution of that source can be resumed. The daily budget stops an external agent in the middle of its work, as the loss of
-// its process does.
+// ResumeModes lists the modes in which an execution of that source can be resumed. The daily budget stops an external agent in the middle of its work, like
+// the loss of its process.
 func (c InterruptCause) ResumeModes(of SourceType) []ResumeMode {
 	if c == CauseProcessGone || c == CauseDailyBudget && of == SourceACP {
 		return []ResumeMode{ResumeLoad, ResumeFresh, ResumeFail}

@@ -32,8 +32,8 @@ type NotificationData struct {
 	Seq       int64       `json:"seq,omitempty"`
 
 	Approval ApprovalID   `json:"approvalId,omitempty"`
-	Root     ExecutionID  `json:"root,omitempty"` // of the tree that a child asks in
-	Path     []NamedStep  `json:"path,omitempty"` // from there to the child
+	Root     ExecutionID  `json:"root,omitempty"` // of the tree of the child that asks
+	Path     []NamedStep  `json:"path,omitempty"` // from the root to the child
 	Kind     ApprovalKind `json:"kind,omitempty"`
 	Tool     string       `json:"tool,omitempty"`
 	Expires  *time.Time   `json:"expiresAt,omitempty"`
@@ -52,7 +52,7 @@ type NotificationData struct {
 	Link    string `json:"link,omitempty"`      // added when it is sent, and never stored
 }
 
-// NamedStep is a [PathStep] without what was asked, which quotes a prompt.
+// NamedStep is a [PathStep] without the beginning of the prompt.
 type NamedStep struct {
 	Execution ExecutionID `json:"executionId"`
 	Name      string      `json:"name"`

@@ -37,7 +37,7 @@ type Progress struct {
 	Calls     map[string]*OpenCall // requested and without an outcome, by id
 	Ended     map[string]bool      // calls that have their outcome
 
-	Delegates map[ExecutionID]int // the children, each with the rest whose result was taken; 0: none
+	Delegates map[ExecutionID]int // by child, the newest rest whose result was taken; 0: none
 
 	clock   activeTime
 	retries retrying
@@ -85,7 +85,7 @@ type OpenCall struct {
 	EditedBy   *Actor        // who has changed the arguments with which it started; nil: nobody
 	Sandbox    string        // what confines it, for a command that has started
 	Awaits     Awaited       // who runs it, where that is not the server
-	Children   []ExecutionID // that it has created or waits for
+	Children   []ExecutionID // the children that it has created or waits for
 	Mode       AwaitMode
 	Generation int // of a call that has handed in blocks; 0: it has not
 	Printed    int // UTF-8 bytes of output in the log

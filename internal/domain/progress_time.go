@@ -6,7 +6,7 @@ import "time"
 // that is parked often enough would never time out.
 type activeTime struct {
 	sum    time.Duration
-	turns  time.Duration // the sums of the turns before
+	turns  time.Duration // the sum of the earlier turns
 	before time.Duration // the sum before the newest instant
 	newest time.Time     // of the driver's newest event
 	status Status

@@ -11,7 +11,7 @@ type PermissionRule struct {
 	ID        string
 	Tenant    TenantID
 	Scope     RememberScope // execution, tree or global
-	Execution ExecutionID   // of the scope execution, or the root of a tree; empty of a global rule
+	Execution ExecutionID   // for the scope execution; the root, for the scope tree; empty for a global rule
 	Effect    Verdict
 	Matcher   Matcher
 	Approval  ApprovalID // the decision that it remembers; empty where it was written by itself

@@ -7,7 +7,7 @@ import (
 	"math"
 )
 
-// Spending is what requests to models use up. The cost is whole, so that a sum of any number of them is exact.
+// Spending is the usage of requests to models. The cost is a whole number, so that sums are exact.
 type Spending struct {
 	Tokens int64 // in and out
 	Nanos  int64 // the cost in billionths, in the currency of the registry's prices
@@ -18,12 +18,12 @@ func (s Spending) Plus(more Spending) Spending {
 	return Spending{s.Tokens + more.Tokens, s.Nanos + more.Nanos}
 }
 
-// Minus is what is left of s.
+// Minus is the rest of s.
 func (s Spending) Minus(less Spending) Spending {
 	return Spending{s.Tokens - less.Tokens, s.Nanos - less.Nanos}
 }
 
-// mostNanos is more than any request costs, and far from what a sum could overflow with.
+// mostNanos is more than any request costs, and so small that no sum overflows.
 const mostNanos = 1 << 50
 
 // NanosOf rounds a cost up to billionths.
@@ -34,7 +34,7 @@ func NanosOf(cost float64) int64 {
 	return int64(min(math.Ceil(cost*1e9), mostNanos))
 }
 
-// SharedBudget bounds what executions use up together: those of a tenant in a day, from midnight to midnight in UTC, or those of a tree; 0 = no bound.
+// SharedBudget bounds the usage of several executions together: those of a tenant in a day, from midnight to midnight in UTC, or those of a tree; 0 = no bound.
 type SharedBudget struct {
 	Tokens int64   `json:"tokens,omitempty"`
 	Cost   float64 `json:"cost,omitempty"` // in the currency of the registry's prices
@@ -57,7 +57,7 @@ func (b SharedBudget) InWords() (bounds []string) {
 // Limit is the budget as an amount.
 func (b SharedBudget) Limit() Spending { return Spending{Tokens: b.Tokens, Nanos: NanosOf(b.Cost)} }
 
-// Estimate is what a request to a model, or a turn of an external agent, will use up at most, as far as that can be said before.
+// Estimate is the estimated maximum usage of a request to a model, or of a turn of an external agent.
 type Estimate struct {
 	Tokens int64
 	Cost   *float64 // nil: the prices are unknown
@@ -82,12 +82,10 @@ func (Unbounded) Extend(context.Context, Estimate) error { return nil }
 // Settle implements [Reservation].
 func (Unbounded) Settle(Usage, bool) {}
 
-// ErrBudgetSpent is in the chain of the error of [Agent.Prompt] if nothing is left of a budget that the execution shares with others. The turn can go
-// on later.
+// ErrBudgetSpent is in the chain of the error of [Agent.Prompt] if the daily budget of the tenant is spent. The turn can continue later.
 var ErrBudgetSpent = errors.New("the shared budget is spent")
 
-// ErrTreeBudgetSpent is in the chain of the error of [Agent.Prompt] if nothing is left of the budget that the execution shares with its tree. Nothing can
-// go on under it.
+// ErrTreeBudgetSpent is in the chain of the error of [Agent.Prompt] if the budget of the tree is spent. No execution of the tree can continue.
 var ErrTreeBudgetSpent = errors.New("the budget of the tree is spent")
 
 // ErrCostUnknown is in the chain of the error of [Agent.Prompt] if a shared budget bounds the cost, and that of the model is not known.

@@ -47,7 +47,7 @@ type Capabilities struct {
 // strictness orders the verdicts. Any other word is as strict as deny.
 var strictness = map[Verdict]int{Ask: 1, Allow: 2}
 
-// Exceeds reports whether a verdict gives more than another one.
+// Exceeds reports whether a verdict permits more than another one.
 func (v Verdict) Exceeds(most Verdict) bool { return strictness[v] > strictness[most] }
 
 // Within returns the capabilities bounded by others, class by class.
