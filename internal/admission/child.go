@@ -14,23 +14,23 @@ import (
 	"signoff/internal/keys"
 )
 
-// Child returns the request of a child that a call of its parent asks for: an agent profile, or a model or agent by itself, bounded by what the parent may
-// delegate. What the call itself asks for beyond that is refused; what a profile has beyond it, the child does not have. Errors are words for the model of the
-// parent. Earlier are the messages that go along with [domain.ContextItems].
+// Child returns the request of the child for a call of its parent: an agent profile, or a model or an external agent without a profile, bounded by the
+// parent's ceiling. A call that asks for more than the ceiling is refused; what a profile has beyond the ceiling is taken away. The model of the parent reads
+// the errors. Earlier are the messages that [domain.ContextItems] adds.
 func (a *Admission) Child(
 	ctx context.Context, parent domain.Execution, callID string, wanted domain.DelegateArguments, earlier []domain.ContextMessage,
 ) (domain.Request, error) {
 	if parent.Request.Delegation == nil {
 		return domain.Request{}, domain.Errorf(domain.CodePolicyDenied, "%s may not delegate.", parent.AgentName())
 	}
-	c := delegated{Admission: a, parent: parent, wanted: wanted, ceiling: parent.Request.Delegation.Ceiling}
+	c := childBuilder{Admission: a, parent: parent, wanted: wanted, ceiling: parent.Request.Delegation.Ceiling}
 	request, err := c.request(ctx)
 	if err == nil && wanted.Context == domain.ContextItems {
 		request.Context, err = a.boundedContext(earlier)
 		request.ContextFrom, request.ContextCalls = []domain.ExecutionID{parent.ID}, []domain.ExecutionID{parent.ID}
 	}
 	if err != nil {
-		return domain.Request{}, inWords(err)
+		return domain.Request{}, errorForModel(err)
 	}
 	name := wanted.Profile
 	if name == "" {
@@ -40,27 +40,27 @@ func (a *Admission) Child(
 	return request, nil
 }
 
-// delegated is a child that is about to be created.
-type delegated struct {
+// childBuilder builds the request of a child.
+type childBuilder struct {
 	*Admission
 
 	parent  domain.Execution
 	wanted  domain.DelegateArguments
 	ceiling domain.Ceiling // of the parent
 
-	profile    *domain.AgentProfile // nil: a source by itself
+	profile    *domain.AgentProfile // nil: a source without a profile
 	definition api.AgentProfileDefinition
-	grants     []string // scopes that the definition is judged by
+	grants     []string // scopes of the definition
 }
 
-func (c *delegated) request(ctx context.Context) (domain.Request, error) {
-	if err := c.find(ctx); err != nil {
+func (c *childBuilder) request(ctx context.Context) (domain.Request, error) {
+	if err := c.findAgent(ctx); err != nil {
 		return domain.Request{}, err
 	}
-	if err := c.refuseMore(); err != nil {
+	if err := c.checkCall(); err != nil {
 		return domain.Request{}, err
 	}
-	if err := c.bound(); err != nil {
+	if err := c.applyCeiling(); err != nil {
 		return domain.Request{}, err
 	}
 	body := c.body()
@@ -79,8 +79,8 @@ func (c *delegated) request(ctx context.Context) (domain.Request, error) {
 	return request, c.checkPrices(request)
 }
 
-// find finds the agent that is asked.
-func (c *delegated) find(ctx context.Context) error {
+// findAgent finds the definition of the agent that the call names.
+func (c *childBuilder) findAgent(ctx context.Context) error {
 	delegation, wanted := c.parent.Request.Delegation, c.wanted
 	switch {
 	case (wanted.Profile == "") == (wanted.Source == nil):
@@ -90,10 +90,10 @@ func (c *delegated) find(ctx context.Context) error {
 	case wanted.Source != nil && !delegation.Sources:
 		return domain.Errorf(domain.CodePolicyDenied, "%s may ask agent profiles only: %s.", c.parent.AgentName(), orNone(delegation.Profiles))
 	case wanted.Source != nil:
-		c.definition, c.grants = c.byItself(), []string{string(keys.EnvironmentsUse)} // the ceiling names the environments
+		c.definition, c.grants = c.sourceDefinition(), []string{string(keys.EnvironmentsUse)} // the ceiling names the environments
 		return nil
 	case delegation.Profiles != nil && !slices.Contains(delegation.Profiles, wanted.Profile):
-		return domain.Errorf(domain.CodePolicyDenied, "%s may not ask the agent profile %q; it may ask: %s.", c.parent.AgentName(), wanted.Profile, whomItMayAsk(*delegation))
+		return domain.Errorf(domain.CodePolicyDenied, "%s may not ask the agent profile %q; it may ask: %s.", c.parent.AgentName(), wanted.Profile, askableAgents(*delegation))
 	}
 	profile, err := c.knownProfile(ctx, c.parent.Tenant, wanted.Profile, 0)
 	if err != nil {
@@ -106,22 +106,22 @@ func (c *delegated) find(ctx context.Context) error {
 	return nil
 }
 
-// byItself is a source without a profile, as a definition: it has the server's defaults, and of the classes that the call names what the ceiling has. Commands
-// are asked for by name.
-func (c *delegated) byItself() api.AgentProfileDefinition {
-	granted := bareCapabilities(*c.config.Settings.Capabilities)
+// sourceDefinition is the definition of a source without a profile: it has the server's defaults, but for a class that the call names the verdict of the
+// ceiling. It runs commands only if the call names that class.
+func (c *childBuilder) sourceDefinition() api.AgentProfileDefinition {
+	granted := withoutCommands(*c.config.Settings.Capabilities)
 	for class := range c.wanted.Capabilities {
 		granted = granted.With(map[domain.Class]domain.Verdict{class: c.ceiling.Capabilities.Of(class)})
 	}
 	return api.AgentProfileDefinition{Source: api.Source{Source: *c.wanted.Source}, Capabilities: namedCapabilities(granted)}
 }
 
-func bareCapabilities(byDefault domain.Capabilities) domain.Capabilities {
+func withoutCommands(byDefault domain.Capabilities) domain.Capabilities {
 	return byDefault.With(map[domain.Class]domain.Verdict{domain.ClassExecute: domain.Deny})
 }
 
-// refuseMore refuses what the call itself asks for beyond the ceiling.
-func (c *delegated) refuseMore() error {
+// checkCall refuses a call that asks for more than the ceiling.
+func (c *childBuilder) checkCall() error {
 	name := c.parent.AgentName()
 	for _, class := range domain.Classes {
 		most, verdict := c.ceiling.Capabilities.Of(class), c.wanted.Capabilities[class]
@@ -145,13 +145,13 @@ func (c *delegated) refuseMore() error {
 		}
 	}
 	if wanted := c.wanted.Environment; wanted != "" && environmentNamed(c.ceiling, wanted) == nil {
-		return domain.Errorf(domain.CodePolicyDenied, "The ceiling of %s does not have the environment %q; it has: %s.", name, wanted, c.environments())
+		return domain.Errorf(domain.CodePolicyDenied, "The ceiling of %s does not have the environment %q; it has: %s.", name, wanted, c.ceilingEnvironments())
 	}
 	return nil
 }
 
-// bound takes away what the definition has beyond the ceiling.
-func (c *delegated) bound() error {
+// applyCeiling narrows the definition to the ceiling.
+func (c *childBuilder) applyCeiling() error {
 	d := &c.definition
 	granted := toCapabilities(d.Capabilities, *c.config.Settings.Capabilities).Within(c.ceiling.Capabilities)
 	if c.wanted.Writes() && granted.Write == domain.Deny {
@@ -163,9 +163,9 @@ func (c *delegated) bound() error {
 	if !c.wanted.Writes() {
 		granted.Write = domain.Deny
 	}
-	c.tools()
-	d.McpServers = shared(d.McpServers, c.ceiling.MCPServers)
-	d.Secrets = shared(d.Secrets, c.ceiling.Secrets)
+	c.narrowTools()
+	d.McpServers = narrowedList(d.McpServers, c.ceiling.MCPServers)
+	d.Secrets = narrowedList(d.Secrets, c.ceiling.Secrets)
 	if d.Source.Type == domain.SourceACP || granted.Delegate == domain.Deny || c.parent.Depth()+1 >= domain.MaxDelegationDepth {
 		d.Delegation = nil
 	}
@@ -176,18 +176,18 @@ func (c *delegated) bound() error {
 	return nil
 }
 
-// chooseEnvironment chooses where the child works. One that only reads gets it read-only: a command may write wherever it is not kept from it, and on the host
-// nothing keeps it.
-func (c *delegated) chooseEnvironment(granted *domain.Capabilities) error {
+// chooseEnvironment chooses the environment of the child. It is read-only for a child that only reads, because a command could write otherwise. On the host
+// nothing keeps a command from writing, so such a child runs none there.
+func (c *childBuilder) chooseEnvironment(granted *domain.Capabilities) error {
 	choice := api.Or(c.definition.Environment, domain.EnvironmentChoice{})
-	choice.Name = c.environment(choice.Name)
+	choice.Name = c.environmentName(choice.Name)
 	if wanted := c.wanted.Environment; wanted != "" && wanted != choice.Name {
 		return domain.Errorf(domain.CodePolicyDenied, "The agent works in the environment %q; a call cannot choose another one for it.", choice.Name)
 	}
 	most := environmentNamed(c.ceiling, choice.Name)
 	if most == nil {
 		return domain.Errorf(domain.CodePolicyDenied, "The agent works in the environment %q, which the ceiling of %s does not have; it has: %s.",
-			choice.Name, c.parent.AgentName(), c.environments())
+			choice.Name, c.parent.AgentName(), c.ceilingEnvironments())
 	}
 	choice = meetChoices(*most, choice)
 	if !c.wanted.Writes() {
@@ -207,9 +207,9 @@ func (c *delegated) chooseEnvironment(granted *domain.Capabilities) error {
 	return nil
 }
 
-// environment is the name of the child's environment. Where the definition leaves it open, it is one of the ceiling: the default one for a profile, as in a
-// request, and that of the parent for a source by itself.
-func (c *delegated) environment(defined string) string {
+// environmentName is the name of the child's environment. If the definition names none, it is one of the ceiling: for a profile preferably the default one, as
+// in a request, and for a source without a profile the one of the call or of the parent.
+func (c *childBuilder) environmentName(defined string) string {
 	if c.definition.Source.Type == domain.SourceACP {
 		defined = cmp.Or(defined, c.config.Agents.Environment(c.definition.Source.Command))
 	}
@@ -225,14 +225,14 @@ func (c *delegated) environment(defined string) string {
 	}
 	for _, name := range candidates {
 		if name != "" && environmentNamed(c.ceiling, name) != nil {
-			c.grants = append(slices.Clone(c.grants), string(keys.EnvironmentsUse)) // the ceiling gives it
+			c.grants = append(slices.Clone(c.grants), string(keys.EnvironmentsUse)) // the ceiling grants it
 			return name
 		}
 	}
 	return candidates[0]
 }
 
-func (c *delegated) environments() string {
+func (c *childBuilder) ceilingEnvironments() string {
 	var names []string
 	for _, choice := range c.ceiling.Environments {
 		names = append(names, choice.Name)
@@ -240,15 +240,15 @@ func (c *delegated) environments() string {
 	return orNone(names)
 }
 
-// tools narrows the tools of the definition to those of the ceiling. Those of MCP servers go with their servers.
-func (c *delegated) tools() {
+// narrowTools narrows the tools of the definition to those of the ceiling. The tools of an MCP server are dropped together with the server.
+func (c *childBuilder) narrowTools() {
 	d := &c.definition
 	settings := api.Or(d.Tools, api.ToolSettings{})
 	if d.Source.Type == domain.SourceInternal {
 		settings.Enabled = meetTools(settings.Enabled, c.ceiling.Tools.Enabled)
 	}
 	servers := api.Or(d.McpServers, nil)
-	left := api.Or(shared(d.McpServers, c.ceiling.MCPServers), nil)
+	left := api.Or(narrowedList(d.McpServers, c.ceiling.MCPServers), nil)
 	if settings.Enabled != nil {
 		settings.Enabled = slices.DeleteFunc(slices.Clone(settings.Enabled), func(name string) bool {
 			foreign := !slices.Contains(c.config.Tools.Names(), name) && c.config.Tools.Missing(name) == ""
@@ -258,8 +258,8 @@ func (c *delegated) tools() {
 	d.Tools = &settings
 }
 
-// body is what the call asks for, as the body of a request.
-func (c *delegated) body() api.CreateExecution {
+// body is the call in the form of a request body.
+func (c *childBuilder) body() api.CreateExecution {
 	parent := c.parent.Request
 	body := api.CreateExecution{
 		Source: &api.Source{}, Prompt: &api.PromptInput{Text: c.wanted.Prompt}, KeepOpen: new(true), WorkingDirectory: &parent.WorkingDirectory,
@@ -286,12 +286,12 @@ func (c *delegated) body() api.CreateExecution {
 	return body
 }
 
-// finish sets what the definition and the call do not say.
-func (c *delegated) finish(request *domain.Request) {
+// finish sets the fields that neither the definition nor the call sets.
+func (c *childBuilder) finish(request *domain.Request) {
 	request.SystemPrompt = api.Or(c.definition.SystemPrompt, "")
 	request.SafeModeOff, request.Unattended = false, c.parent.Request.Unattended
 	request.Requires = max(request.Requires, domain.RequiresDelegation)
-	request.Budget = request.Budget.Within(c.budgetAbove())
+	request.Budget = request.Budget.Within(c.budgetOfParent())
 	if request.Budget.Seconds > 0 {
 		request.Requires = max(request.Requires, domain.RequiresBudgetSeconds)
 	}
@@ -309,9 +309,9 @@ func (c *delegated) finish(request *domain.Request) {
 	}
 }
 
-// budgetAbove bounds the child as well as its parent: otherwise an execution could have others make the calls that its own budget does not allow. The tokens
-// and the cost of a root are not in it, because the tree shares them.
-func (c *delegated) budgetAbove() domain.Budget {
+// budgetOfParent bounds the child, too: otherwise an execution could delegate the calls that its own budget does not allow. The tokens and the cost of a root
+// are left out, because the tree shares them.
+func (c *childBuilder) budgetOfParent() domain.Budget {
 	above := c.parent.Request.Budget
 	if c.parent.Request.Parent == nil {
 		above.Tokens, above.Cost = 0, 0
@@ -319,8 +319,8 @@ func (c *delegated) budgetAbove() domain.Budget {
 	return above
 }
 
-// checkPrices refuses a model of unknown cost below an execution whose budget is of money.
-func (c *delegated) checkPrices(request domain.Request) error {
+// checkPrices refuses a model of unknown cost if the parent or the tree has a budget of cost.
+func (c *childBuilder) checkPrices(request domain.Request) error {
 	bounded := c.parent.Request.Budget.Cost > 0 || c.parent.SharedBudget().Cost > 0
 	if request.Source.Type != domain.SourceInternal || !bounded {
 		return nil
@@ -333,28 +333,28 @@ func (c *delegated) checkPrices(request domain.Request) error {
 	return nil
 }
 
-// inWords is an error for a model: it reads the message, and no pointers.
-func inWords(err error) error {
+// errorForModel puts the details of an error into its message: a model reads no pointers.
+func errorForModel(err error) error {
 	var coded *domain.Error
 	if !errors.As(err, &coded) {
 		return err
 	}
-	told := *coded
-	told.Details = nil
-	if told.Code == domain.CodeInvalid {
-		told.Code = domain.CodeInvalidArguments
+	shown := *coded
+	shown.Details = nil
+	if shown.Code == domain.CodeInvalid {
+		shown.Code = domain.CodeInvalidArguments
 	}
 	if len(coded.Details) > 1 {
 		var parts []string
 		for _, detail := range coded.Details {
 			parts = append(parts, strings.TrimPrefix(detail.Pointer, "/")+" "+detail.Message)
 		}
-		told.Message = strings.Join(parts, "; ") + "."
+		shown.Message = strings.Join(parts, "; ") + "."
 	}
-	return &told
+	return &shown
 }
 
-func whomItMayAsk(d domain.Delegation) string {
+func askableAgents(d domain.Delegation) string {
 	names := slices.Clone(d.Profiles)
 	if d.Sources {
 		names = append(names, "models and agents of the server by a source")
@@ -369,7 +369,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// namedCapabilities names every class, so that no default counts, and safe mode is on.
+// namedCapabilities sets every class, so that no default applies, and safe mode.
 func namedCapabilities(c domain.Capabilities) *api.Capabilities {
 	return &api.Capabilities{
 		Read: &c.Read, Write: &c.Write, Execute: &c.Execute, Network: &c.Network, Mcp: &c.MCP, Delegate: &c.Delegate,

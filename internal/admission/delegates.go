@@ -9,7 +9,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// What a model is told of the agents that it can ask is bounded: it reads that in every request.
+// Bounds of the list of agents, which the model reads in every request.
 const (
 	maxDelegateOptions     = 50
 	maxDelegateDescription = 300 // characters
@@ -33,7 +33,7 @@ func (a *Admission) DelegateOptions(ctx context.Context, of domain.Execution) ([
 		}
 		options = append(options, domain.DelegateOption{
 			Profile: profile.Name, Description: firstCharacters(api.Or(definition.Description, ""), maxDelegateDescription), Source: definition.Source.Source,
-			Capabilities: delegating(definition.Delegation != nil, toCapabilities(definition.Capabilities, *a.config.Settings.Capabilities)),
+			Capabilities: withDelegate(definition.Delegation != nil, toCapabilities(definition.Capabilities, *a.config.Settings.Capabilities)),
 		})
 	}
 	if delegation.Sources {
@@ -41,25 +41,25 @@ func (a *Admission) DelegateOptions(ctx context.Context, of domain.Execution) ([
 	}
 	var usable []domain.DelegateOption
 	for _, option := range options {
-		if option.Source.Type == domain.SourceACP && delegation.Ceiling.Tools.Enabled != nil { // it brings its own
+		if option.Source.Type == domain.SourceACP && delegation.Ceiling.Tools.Enabled != nil { // it brings its own tools
 			continue
 		}
 		may := option.Source.Type == domain.SourceInternal && of.Depth()+1 < domain.MaxDelegationDepth
-		option.Capabilities = delegating(may, option.Capabilities.Within(delegation.Ceiling.Capabilities))
+		option.Capabilities = withDelegate(may, option.Capabilities.Within(delegation.Ceiling.Capabilities))
 		usable = append(usable, option)
 	}
 	return usable[:min(len(usable), maxDelegateOptions)], nil
 }
 
-// delegating are capabilities without the one to delegate, unless there is somebody to delegate to.
-func delegating(may bool, c domain.Capabilities) domain.Capabilities {
+// withDelegate returns capabilities, with delegate denied unless the agent may delegate.
+func withDelegate(may bool, c domain.Capabilities) domain.Capabilities {
 	if !may {
 		c.Delegate = domain.Deny
 	}
 	return c
 }
 
-// delegateProfiles are the profiles with these names that there are; nil names those of the tenant.
+// delegateProfiles are the existing profiles with these names; nil: all profiles of the tenant.
 func (a *Admission) delegateProfiles(ctx context.Context, tenant domain.TenantID, names []string) ([]domain.AgentProfile, error) {
 	if names == nil {
 		page, err := a.config.Profiles.List(ctx, tenant, "", maxDelegateOptions)
@@ -78,9 +78,9 @@ func (a *Admission) delegateProfiles(ctx context.Context, tenant domain.TenantID
 	return found, nil
 }
 
-// sources are the models of the server, and the agents that are installed.
+// sources are the models of the server, and the installed agents.
 func (a *Admission) sources() (options []domain.DelegateOption) {
-	granted := delegating(false, bareCapabilities(*a.config.Settings.Capabilities))
+	granted := withDelegate(false, withoutCommands(*a.config.Settings.Capabilities))
 	for _, name := range a.config.Models.Names() {
 		options = append(options, domain.DelegateOption{Source: domain.Source{Type: domain.SourceInternal, Model: name}, Capabilities: granted})
 	}

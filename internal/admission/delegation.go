@@ -12,10 +12,10 @@ import (
 	"signoff/internal/keys"
 )
 
-// ceilingAt is the place of the ceiling in a body.
+// ceilingAt is the JSON pointer to the ceiling in a body.
 const ceilingAt = "/delegation/ceiling"
 
-// delegation refuses what no execution may delegate.
+// delegation refuses settings that no execution may have.
 func (f *fieldErrors) delegation(body api.CreateExecution) {
 	if body.Delegation == nil {
 		return
@@ -46,7 +46,7 @@ func (f *fieldErrors) ceiling(ceiling api.DelegationCeiling) {
 	}
 }
 
-// setDelegation sets what an execution may delegate. What is above its own, the sender has to be allowed as for itself.
+// setDelegation sets the delegation of an execution. If the ceiling exceeds the execution's own permissions, the sender needs the scopes for them.
 func (a *Admission) setDelegation(by keys.Principal, request *domain.Request, wanted *api.Delegation) error {
 	if wanted == nil {
 		return nil
@@ -69,7 +69,7 @@ func (a *Admission) setDelegation(by keys.Principal, request *domain.Request, wa
 	return a.checkCeiling(delegation.Ceiling)
 }
 
-// ownCeiling is what an execution has itself. Rules that allow were written for it alone.
+// ownCeiling is an execution's own permissions as a ceiling. Rules that allow are left out: they are for that execution alone.
 func ownCeiling(request domain.Request) domain.Ceiling {
 	environment := request.Environment
 	environment.Digest = ""
@@ -85,11 +85,11 @@ func ownCeiling(request domain.Request) domain.Ceiling {
 	return own
 }
 
-// ceilingOf is a ceiling with another one in the place of what was left out.
+// ceilingOf is a ceiling whose missing fields come from another one.
 func ceilingOf(wanted api.DelegationCeiling, byDefault domain.Ceiling) domain.Ceiling {
 	ceiling := domain.Ceiling{
 		Capabilities: toCapabilities(wanted.Capabilities, byDefault.Capabilities), Tools: byDefault.Tools,
-		Rules:      slices.Concat(api.Or(wanted.Rules, nil), byDefault.Rules), // whatever a ceiling says, denials of its execution hold below it
+		Rules:      slices.Concat(api.Or(wanted.Rules, nil), byDefault.Rules), // denials of the execution always hold below it
 		MCPServers: api.Or(wanted.McpServers, byDefault.MCPServers), Secrets: api.Or(wanted.Secrets, byDefault.Secrets),
 		Environments: api.Or(wanted.Environments, byDefault.Environments),
 	}
@@ -99,7 +99,7 @@ func ceilingOf(wanted api.DelegationCeiling, byDefault domain.Ceiling) domain.Ce
 	return ceiling
 }
 
-// mayGrant refuses MCP servers and environments that the sender could not give to an execution of its own.
+// mayGrant refuses MCP servers and environments that the sender may not use.
 func (a *Admission) mayGrant(by keys.Principal, ceiling api.DelegationCeiling) error {
 	if err := a.checkMCPServers(by, api.Or(ceiling.McpServers, nil)); err != nil {
 		return domain.Below(ceilingAt, err)
@@ -151,7 +151,7 @@ func (a *Admission) checkCeiling(ceiling domain.Ceiling) error {
 	return domain.At(ceilingAt+"/secrets", a.config.Secrets.Check(ceiling.Secrets))
 }
 
-// environmentNamed is the environment of a ceiling with this name; nil: there is none.
+// environmentNamed is the environment of a ceiling with that name; nil: there is none.
 func environmentNamed(ceiling domain.Ceiling, name string) *domain.EnvironmentChoice {
 	for i := range ceiling.Environments {
 		if ceiling.Environments[i].Name == name {
@@ -161,8 +161,8 @@ func environmentNamed(ceiling domain.Ceiling, name string) *domain.EnvironmentCh
 	return nil
 }
 
-// checkDelegates refuses profiles that do not exist. Those of a profile's definition are looked up when a child is to be created: two profiles may name
-// each other.
+// checkDelegates refuses profiles that do not exist. The names in a profile's definition are looked up when a child is created, because two profiles may
+// name each other.
 func (a *Admission) checkDelegates(ctx context.Context, by keys.Principal, wanted *api.Delegation) error {
 	if wanted == nil {
 		return nil
@@ -175,7 +175,7 @@ func (a *Admission) checkDelegates(ctx context.Context, by keys.Principal, wante
 	return nil
 }
 
-// narrowDelegation narrows what the profile of a request may delegate.
+// narrowDelegation narrows the delegation of a request's profile.
 func narrowDelegation(profile string, granted domain.Delegation, wanted api.Delegation) (domain.Delegation, fieldErrors) {
 	n := narrowing{profile: profile}
 	narrowed := granted
@@ -204,7 +204,7 @@ func (n *narrowing) ceiling(granted domain.Ceiling, wanted api.DelegationCeiling
 	n.refuse("must not be sent: it would replace a part of the agent profile "+n.profile, sentFields{
 		{ceilingAt + "/tools/bashPolicy", wanted.Tools != nil && wanted.Tools.BashPolicy != nil},
 	})
-	narrowed.Rules = slices.Concat(api.Or(wanted.Rules, nil), granted.Rules) // those of the request first, so that pointers are theirs
+	narrowed.Rules = slices.Concat(api.Or(wanted.Rules, nil), granted.Rules) // the request's first, so that pointers refer to them
 	n.names(ceilingAt+"/mcpServers", &granted.MCPServers, wanted.McpServers)
 	n.names(ceilingAt+"/secrets", &granted.Secrets, wanted.Secrets)
 	if wanted.Environments != nil {

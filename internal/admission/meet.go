@@ -7,13 +7,13 @@ import (
 	"signoff/internal/domain"
 )
 
-// What meets here is taken from both sides without an error: a ceiling bounds a definition that somebody else has written.
+// The functions here intersect two settings without an error, because a ceiling bounds a definition that somebody else has written.
 
-// meetCeilings is what both ceilings have. Rules and the bash policy are the first one's: those of the second hold by themselves, as an ancestor's.
+// meetCeilings intersects two ceilings. Rules and the bash policy are those of the first one: those of the second hold anyway, as an ancestor's.
 func meetCeilings(c, most domain.Ceiling) domain.Ceiling {
 	met := domain.Ceiling{Capabilities: c.Capabilities.Within(most.Capabilities), Tools: c.Tools, Rules: c.Rules}
 	met.Tools.Enabled = meetTools(c.Tools.Enabled, most.Tools.Enabled)
-	met.MCPServers, met.Secrets = both(c.MCPServers, most.MCPServers), both(c.Secrets, most.Secrets)
+	met.MCPServers, met.Secrets = intersection(c.MCPServers, most.MCPServers), intersection(c.Secrets, most.Secrets)
 	for _, choice := range c.Environments {
 		if other := environmentNamed(most, choice.Name); other != nil {
 			met.Environments = append(met.Environments, meetChoices(*other, choice))
@@ -22,30 +22,30 @@ func meetCeilings(c, most domain.Ceiling) domain.Ceiling {
 	return met
 }
 
-// meetChoices is as much of an environment as both choices leave.
+// meetChoices is the part of an environment that both choices leave.
 func meetChoices(one, other domain.EnvironmentChoice) domain.EnvironmentChoice {
 	return domain.EnvironmentChoice{
 		Name: one.Name, ReadOnly: one.ReadOnly || other.ReadOnly, Mounts: meetNames(one.Mounts, other.Mounts), Hosts: meet(one.Hosts, other.Hosts, coversHost),
 	}
 }
 
-// meetNames is what is in both lists; nil is everything.
+// meetNames intersects two lists; nil is everything.
 func meetNames(one, other []string) []string {
 	return meet(one, other, func(pattern, name string) bool { return pattern == name })
 }
 
-// meetTools is what is in both lists of tools; nil is everything.
+// meetTools intersects two lists of tools; nil is everything.
 func meetTools(one, other []string) []string {
 	return meet(one, other, func(pattern, name string) bool { return enables([]string{pattern}, name) })
 }
 
-// coversHost reports whether a pattern covers a host, or all that another pattern does.
+// coversHost reports whether a pattern covers a host, or all hosts of another pattern.
 func coversHost(pattern, host string) bool {
 	below, several := strings.CutPrefix(pattern, "*")
 	return pattern == host || several && strings.HasSuffix(host, below)
 }
 
-// meet is what two lists of patterns both cover; nil is everything.
+// meet intersects two lists of patterns; nil is everything.
 func meet(one, other []string, covers func(pattern, name string) bool) []string {
 	switch {
 	case one == nil:
@@ -65,15 +65,15 @@ func meet(one, other []string, covers func(pattern, name string) bool) []string 
 	return met
 }
 
-// both is what is in both lists, of which an empty one is nothing.
-func both(one, other []string) []string {
+// intersection intersects two lists; an empty list is nothing.
+func intersection(one, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(one), func(name string) bool { return !slices.Contains(other, name) })
 }
 
-// shared is the part of a list that is in another one, too; nil stays nil.
-func shared(list *[]string, most []string) *[]string {
+// narrowedList is the part of a list that is in another one, too; nil stays nil.
+func narrowedList(list *[]string, most []string) *[]string {
 	if list == nil {
 		return nil
 	}
-	return new(both(*list, most))
+	return new(intersection(*list, most))
 }
