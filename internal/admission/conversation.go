@@ -19,8 +19,8 @@ const (
 	logPageBytes  = 1 << 20
 )
 
-// boundedContext is a conversation that goes along to a child, in at most [MaxContext] bytes, without secrets. Results of tools make room for what was said,
-// the oldest first.
+// boundedContext is the conversation that a child gets, with secrets masked and at most [MaxContext] bytes long. If it is too long, results of tools are
+// left out, the oldest first.
 func (a *Admission) boundedContext(earlier []domain.ContextMessage) ([]domain.ContextMessage, error) {
 	messages, room := slices.Clone(earlier), MaxContext
 	for i := range messages {

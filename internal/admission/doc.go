@@ -12,7 +12,7 @@
 //	defaults     the operator's settings for missing fields                 request.go settings.go
 //	model        the model of a request that names none                     model.go
 //	registries   agents, models, tools, MCP servers, secrets, schemas       registries.go, mcpservers.go
-//	delegation   what children may have at most              delegation.go
+//	delegation   the ceiling of children                     delegation.go
 //	chaining     conversations and outputs of ended executions              chain.go
 //	templates    prompt, system prompt and instructions, rendered last      templates.go
 //

@@ -85,7 +85,7 @@ func (n *narrowing) tools(granted, sent *api.ToolSettings) *api.ToolSettings {
 	return &narrowed
 }
 
-// enabled is a part of a list of tools; nil is all.
+// enabled narrows a list of tools; nil is all.
 func (n *narrowing) enabled(at string, granted, sent []string) []string {
 	for i, name := range sent {
 		if granted != nil && !enables(granted, name) {
@@ -95,7 +95,7 @@ func (n *narrowing) enabled(at string, granted, sent []string) []string {
 	return sent
 }
 
-// enables reports whether a list of tools has a tool, or all that a name with a star stands for.
+// enables reports whether a list of tools has a tool, or all tools of a name with a star.
 func enables(list []string, name string) bool {
 	return slices.ContainsFunc(list, func(pattern string) bool {
 		prefix, several := strings.CutSuffix(pattern, "*")
@@ -124,7 +124,7 @@ func (n *narrowing) environment(byDefault string, granted, sent domain.Environme
 	return &granted
 }
 
-// choice is as much of an environment as both choices leave.
+// choice is the part of an environment that both choices leave.
 func (n *narrowing) choice(at string, granted, sent domain.EnvironmentChoice) domain.EnvironmentChoice {
 	granted.ReadOnly = granted.ReadOnly || sent.ReadOnly
 	for _, list := range []struct {
@@ -163,7 +163,7 @@ func (n *narrowing) capabilities(byDefault domain.Capabilities, profile *api.Cap
 	}
 }
 
-// exceeding finds the classes of which more was sent than was granted.
+// exceeding finds the classes whose sent verdict exceeds the granted one.
 func (n *narrowing) exceeding(at string, granted, wanted domain.Capabilities, sent api.Capabilities) {
 	seeds := map[domain.Class]string{} // the spelling that was sent
 	for class, named := range map[domain.Class]struct {

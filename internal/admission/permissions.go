@@ -52,7 +52,7 @@ func toCapabilities(body *api.Capabilities, granted domain.Capabilities) domain.
 	return granted
 }
 
-// permissions refuses what contradicts itself.
+// permissions refuses contradictions.
 func (f *fieldErrors) permissions(p permissions) {
 	c := p.capabilities
 	f.namedTwice("/capabilities", c)
