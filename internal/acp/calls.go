@@ -8,7 +8,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// callUpdated takes what the agent, or a subagent, says of one of its calls.
+// callUpdated takes an update of the agent, or of a subagent, about one of its calls.
 func (t *translator) callUpdated(s *subagent, kind string, update wire.Object, raw json.RawMessage) {
 	agentID := update.Text("toolCallId")
 	if agentID == "" {
@@ -36,9 +36,9 @@ func (t *translator) callUpdated(s *subagent, kind string, update wire.Object, r
 
 // announce makes a call known to the host.
 func (t *translator) announce(s *subagent, agentID string, update wire.Object) *toolCall {
-	parent := t.parentNamed(update)
+	parent := t.parentInMeta(update)
 	if s != nil {
-		parent, s.said = t.doing(s), ""
+		parent, s.text = t.workOf(s), ""
 	}
 	c := &toolCall{id: t.calls.newID(agentID), folder: t.calls.folder, servers: t.calls.servers, tool: toolName(update), arguments: json.RawMessage("{}")}
 	c.summary, c.parent = c.tool, parent
@@ -48,7 +48,7 @@ func (t *translator) announce(s *subagent, agentID string, update wire.Object) *
 	return c
 }
 
-// request tells that somebody wants to run the call. It ends what is being said, unless a subagent calls: what follows is said after it.
+// request tells that somebody wants to run the call. It ends the current message, unless a subagent calls: later text is a new message.
 // Calls in a row belong to one message; what comes after a result is a new answer of the model.
 func (t *translator) request(c *toolCall) {
 	t.release()
@@ -60,12 +60,12 @@ func (t *translator) request(c *toolCall) {
 		*round = t.newMessageID()
 	}
 	t.emit(domain.ToolCallRequested{
-		ToolCallID: c.id, ParentToolCallID: c.parent.name(), MessageID: *round, Turn: t.turn, Tool: c.tool, Class: c.class,
+		ToolCallID: c.id, ParentToolCallID: c.parent.idOrNone(), MessageID: *round, Turn: t.turn, Tool: c.tool, Class: c.class,
 		Arguments: c.arguments, Summary: c.summary,
 	})
 }
 
-// roundOf is the message that calls beside this one belong to: of the agent's model, or of that of a subagent.
+// roundOf is the id of the message that the call and its siblings belong to: of the agent's model, or of a subagent's.
 func (t *translator) roundOf(c *toolCall) *string {
 	if c.parent == nil {
 		return &t.messages.round
@@ -130,7 +130,7 @@ func (t *translator) conclude(c *toolCall, completed domain.ToolCallCompleted) {
 	t.emit(completed)
 }
 
-// own announces a call that is a request of a session to us, and returns the host that it was announced to.
+// own announces a call for a session's request to us, and returns the host that it was announced to.
 func (t *translator) own(session, tool string, class domain.Class, arguments json.RawMessage, summary string) (*toolCall, domain.Host) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,7 +140,7 @@ func (t *translator) own(session, tool string, class domain.Class, arguments jso
 func (t *translator) ownCall(s *subagent, tool string, class domain.Class, arguments json.RawMessage, summary string) *toolCall {
 	c := &toolCall{
 		id: t.calls.newID(tool), folder: t.calls.folder, tool: tool, class: class, arguments: arguments, summary: wire.Beginning(summary, summaryBytes),
-		parent: t.doing(s),
+		parent: t.workOf(s),
 	}
 	t.request(c)
 	return c

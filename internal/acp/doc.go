@@ -26,8 +26,8 @@
 //   - Events come in the order of the wire. A call is announced before anybody is asked about it, also where the agent
 //     does not announce it. A call has one start and one outcome at most; what has none at the end of the turn gets it from
 //     the session.
-//   - What a subagent of the agent does stands below a call, and is no answer of the agent. A request in a session that nobody has announced is
-//     answered at once, and told of.
+//   - The work of a subagent of the agent is below a call, and is no answer of the agent. A request in an unannounced session is answered
+//     at once, and reported.
 //   - Ids of messages and calls are never used twice in an execution, whatever the agent does with its own.
 //   - An agent's question goes to a person with its options as they are, and the answer is one of them by id, or that
 //     nobody says anything. No option is ever chosen here.

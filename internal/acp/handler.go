@@ -56,8 +56,8 @@ func (a *agent) Request(ctx context.Context, method string, params json.RawMessa
 	request := wire.ReadObject(params) // as it was sent: what is shown of it is not what is done
 	serve := a.serves(method)
 	if serve == nil {
-		if a.hasSession() && request.Has("sessionId") && !a.knows(request.Text("sessionId")) {
-			a.strangerAsked(method, params)
+		if a.hasSession() && request.Has("sessionId") && !a.knowsSession(request.Text("sessionId")) {
+			a.reportForeignRequest(method, params)
 		}
 		return nil, acp.NewMethodNotFound(method)
 	}
@@ -68,13 +68,13 @@ func (a *agent) Request(ctx context.Context, method string, params json.RawMessa
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if session := request.Text("sessionId"); !a.knows(session) && (session != "" || method != "elicitation/create") {
-		return a.answerStranger(method, params)
+	if session := request.Text("sessionId"); !a.knowsSession(session) && (session != "" || method != "elicitation/create") {
+		return a.answerForeignRequest(method, params)
 	}
 	return serve(ctx, request, params)
 }
 
-// hasSession tells whether the agent's session has its name.
+// hasSession tells whether the agent has named its session.
 func (a *agent) hasSession() bool {
 	select {
 	case <-a.sessionNamed:
@@ -84,15 +84,15 @@ func (a *agent) hasSession() bool {
 	}
 }
 
-// knows tells whether a session is the agent's, or that of a subagent that it has announced.
-func (a *agent) knows(session string) bool {
+// knowsSession tells whether a session is the agent's, or that of a subagent that it has announced.
+func (a *agent) knowsSession(session string) bool {
 	return session == a.session || a.translator.knowsChild(a.shownID(session))
 }
 
-// answerStranger answers a request for a session that nobody here knows, such as that of a subagent that the agent has not announced. Nobody
-// could say whose call it is, so no person is asked. The agent has its answer at once, and does not wait for ever.
-func (a *agent) answerStranger(method string, params json.RawMessage) (any, error) {
-	a.strangerAsked(method, params)
+// answerForeignRequest answers a request in an unknown session, such as that of a subagent that the agent has not announced. The call cannot be
+// attributed, so no person is asked. The agent has its answer at once, and does not wait for ever.
+func (a *agent) answerForeignRequest(method string, params json.RawMessage) (any, error) {
+	a.reportForeignRequest(method, params)
 	switch method {
 	case "session/request_permission":
 		return permissionCancelled, nil
@@ -103,15 +103,15 @@ func (a *agent) answerStranger(method string, params json.RawMessage) (any, erro
 	}
 }
 
-// strangerAsked tells that no person was asked about a request.
-func (a *agent) strangerAsked(method string, params json.RawMessage) {
-	a.translator.strangerAsked(method, json.RawMessage(a.config.Masked(params)))
+// reportForeignRequest reports a request about which no person was asked.
+func (a *agent) reportForeignRequest(method string, params json.RawMessage) {
+	a.translator.reportForeignRequest(method, json.RawMessage(a.config.Masked(params)))
 }
 
-func (t *translator) strangerAsked(method string, params json.RawMessage) {
+func (t *translator) reportForeignRequest(method string, params json.RawMessage) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.filter.asked++; t.filter.asked > askedShown {
+	if t.filter.requests++; t.filter.requests > requestShown {
 		return
 	}
 	if len(params) > malformedBytes || !json.Valid(params) {

@@ -25,7 +25,7 @@ type replay struct {
 	messages transcript
 	thoughts transcript
 	calls    map[string]bool // ids of calls in the log that were not repeated yet
-	apart    map[string]bool // calls in the log that stand for child sessions, and those in them: they are no part of the session
+	children map[string]bool // calls in the log of child sessions and for them, which the session does not repeat
 	repeated map[string]bool // calls that the agent is repeating
 
 	running bool              // the last update was a repetition
@@ -37,7 +37,7 @@ type replay struct {
 
 // readReplay reads the log of the session that is resumed; nil says that nothing could be told again.
 func readReplay(ctx context.Context, log domain.AgentLog) (*replay, error) {
-	r := &replay{calls: map[string]bool{}, apart: map[string]bool{}, repeated: map[string]bool{}, prompt: -1}
+	r := &replay{calls: map[string]bool{}, children: map[string]bool{}, repeated: map[string]bool{}, prompt: -1}
 	if err := log(ctx, r.remember); err != nil {
 		return nil, err
 	}
@@ -72,8 +72,8 @@ func (r *replay) remember(of domain.Request, event domain.Event) {
 			parts[len(parts)-1].cutOff = p.Interrupted
 		}
 	case domain.ToolCallRequested:
-		if p.Tool == subagentTool && p.Class == domain.ClassDelegate || r.apart[p.ParentToolCallID] {
-			r.apart[p.ToolCallID] = true
+		if p.Tool == subagentTool && p.Class == domain.ClassDelegate || r.children[p.ParentToolCallID] {
+			r.children[p.ToolCallID] = true
 			return
 		}
 		r.calls[p.ToolCallID] = true

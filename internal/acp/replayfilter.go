@@ -12,7 +12,7 @@ const (
 	heldLimit    = 1000    // updates before the session has a name
 	heldBytes    = 4 << 20 // of them
 	foreignShown = 3       // updates of other sessions that are shown in a turn
-	askedShown   = 10      // requests of other sessions that are shown in a turn
+	requestShown = 10      // requests of other sessions that are shown in a turn
 )
 
 // beginReplay begins the replay of a resumed session; r recognises repeated updates. r is nil where nothing is repeated.
@@ -123,14 +123,14 @@ func (t *translator) dispatch(params json.RawMessage) {
 // statefulKinds are the kinds of updates whose newest one still holds after a replay.
 var statefulKinds = []string{"available_commands_update", "usage_update"}
 
-// learn keeps the updates of a replay that describe the present. All others are in the log already. What a subagent has done is history: the
+// learn keeps the updates of a replay that describe the present. All others are in the log already. The work of a subagent is history: the
 // agent starts none again.
 func (t *translator) learn(child *subagent, update json.RawMessage) {
 	t.filter.heard = time.Now()
 	o := wire.ReadObject(update)
 	kind := o.Text("sessionUpdate")
 	if kind == "subagent_update" {
-		t.introduce(child, o)
+		t.learnSubagent(child, o)
 	}
 	if child != nil {
 		return
@@ -154,7 +154,7 @@ func (t *translator) begin(host domain.Host, prompt domain.Prompt) {
 	t.closeMessage(false)
 	t.host, t.turn, t.prompt = host, prompt.Turn, withoutSpace(prompt.Text)
 	t.messages.round = ""
-	t.filter.foreign, t.filter.asked = 0, 0
+	t.filter.foreign, t.filter.requests = 0, 0
 	if prompt.Turn > 1 && !t.prompted {
 		t.calls.distinguish()
 	}
@@ -169,6 +169,6 @@ func (t *translator) end(cutOff bool) {
 	t.host, t.turn = nil, 0
 	t.messages.round = ""
 	for _, s := range t.children {
-		s.call = nil // the session has told the outcome of what is still open
+		s.call = nil // the session has written the outcome of calls that are still open
 	}
 }

@@ -8,36 +8,36 @@ import (
 	"signoff/internal/domain"
 )
 
-// Agents hand work to agents of their own, and show what those do in one of two ways.
+// Agents hand work to agents of their own, and report it in one of two ways.
 //
-// The protocol has child sessions, for a client that says that it knows them: https://agentclientprotocol.com/protocol/v1/subagents.
-// What a child does comes with an id of its own, and the call of the agent that made the child need not be shown at all. So each time that
-// a child works is a call here: its own calls are below that one, and what it says is what that one prints.
+// The protocol has child sessions, for a client with that capability: https://agentclientprotocol.com/protocol/v1/subagents.
+// The updates of a child have a session id of its own, and the agent need not report its own call that made the child. So each piece of work
+// of a child is a call here: the calls of the child are below that call, and its text is the output of that call.
 //
-// Other agents report all of it as their own, and name in a corner of _meta the call that a report belongs below.
+// Other agents report the work of subagents as their own, and name the call that stands for the subagent in a member of _meta.
 
-// subagents are the child sessions of an agent, by their ids as they are shown.
+// subagents are the child sessions of an agent, by their shown ids.
 type subagents map[string]*subagent
 
-// subagent is one child session. It outlives what it is asked for: its parent may give it work again.
+// subagent is one child session. It outlives its work: its parent may give it work again.
 type subagent struct {
-	session     string // as it is shown
+	session     string // its shown id
 	parent      *subagent
 	title       string
 	description string
-	cancellable bool // it takes a cancel of its own
+	cancellable bool // it supports session/cancel
 
-	call *toolCall // what it does now, or did last in this turn; nil: nothing yet
-	said string    // since its last call of a tool: in the end, its answer
+	call *toolCall // for its present work, or its last work in this turn; nil: none yet
+	text string    // since its last tool call: at the end of its work, the answer
 }
 
 // subagentTool is the name of the calls that stand for the work of subagents, the same for all agents, so that one rule fits them.
 const subagentTool = "subagent"
 
-// subagentUpdated takes what an agent says of a child that it has made. Of a child whose work is over it says so here, too: the
-// protocol keeps the child for further work. Whatever else is said of it is passed on.
+// subagentUpdated takes an agent's report about a child session. The end of the child's work comes here, too, because the protocol keeps
+// the child for further work. The report is also passed on as it is.
 func (t *translator) subagentUpdated(parent *subagent, update wire.Object, raw json.RawMessage) {
-	s := t.introduce(parent, update)
+	s := t.learnSubagent(parent, update)
 	if s == nil {
 		t.malformed(raw)
 		return
@@ -46,10 +46,10 @@ func (t *translator) subagentUpdated(parent *subagent, update wire.Object, raw j
 	switch state.Text("state") {
 	case "running", "requires_action":
 		if s.call == nil || s.call.ended {
-			t.work(s)
+			t.beginWork(s)
 		}
 	case "idle":
-		t.rest(s, state)
+		t.endWork(s, state)
 	}
 	t.passFrom(parent, "subagent_update", raw)
 }
@@ -61,8 +61,9 @@ func (t *translator) knowsChild(session string) bool {
 	return t.children[session] != nil
 }
 
-// introduce makes a child known, or what is new of it. A child keeps the parent that has announced it. It returns nil for what is no child.
-func (t *translator) introduce(parent *subagent, update wire.Object) *subagent {
+// learnSubagent records a child session, or changes of a known one. A child keeps the parent that has announced it. If the update names no child, it
+// returns nil.
+func (t *translator) learnSubagent(parent *subagent, update wire.Object) *subagent {
 	session := update.Text("sessionId")
 	if session == "" || session == t.filter.session {
 		return nil
@@ -72,19 +73,19 @@ func (t *translator) introduce(parent *subagent, update wire.Object) *subagent {
 		s = &subagent{session: session, parent: parent}
 		t.children[session] = s
 	}
-	if _, told := update["title"]; told {
+	if _, sent := update["title"]; sent {
 		s.title = wire.Beginning(update.Text("title"), summaryBytes)
 	}
-	if _, told := update["description"]; told {
+	if _, sent := update["description"]; sent {
 		s.description = wire.Beginning(update.Text("description"), summaryBytes)
 	}
-	if _, told := update["capabilities"]; told {
+	if _, sent := update["capabilities"]; sent {
 		s.cancellable = update.Object("capabilities").Has("cancel")
 	}
 	return s
 }
 
-// key is what a call of the subagent is known by; nil is the agent itself.
+// key is the key of a call of the subagent; nil is the agent itself.
 func (s *subagent) key(agentID string) callKey {
 	if s == nil {
 		return callKey{call: agentID}
@@ -92,37 +93,37 @@ func (s *subagent) key(agentID string) callKey {
 	return callKey{session: s.session, call: agentID}
 }
 
-// work tells that a subagent works.
-func (t *translator) work(s *subagent) {
+// beginWork starts the call for a piece of work of a subagent.
+func (t *translator) beginWork(s *subagent) {
 	about := map[string]string{"sessionId": s.session}
 	for name, text := range map[string]string{"title": s.title, "description": s.description} {
 		if text != "" {
 			about[name] = text
 		}
 	}
-	s.said = ""
+	s.text = ""
 	s.call = &toolCall{
 		id: t.calls.newID(subagentTool), folder: t.calls.folder, tool: subagentTool, class: domain.ClassDelegate,
-		arguments: domain.Encode(about), summary: cmp.Or(s.title, s.description, subagentTool), parent: t.doing(s.parent),
+		arguments: domain.Encode(about), summary: cmp.Or(s.title, s.description, subagentTool), parent: t.workOf(s.parent),
 	}
 	t.request(s.call)
 	t.start(s.call)
 }
 
-// doing returns the call that stands for what a subagent does, and nil for the agent itself. An agent need not say that a child works: then
-// what the child does says it.
-func (t *translator) doing(s *subagent) *toolCall {
+// workOf returns the call that stands for the work of a subagent, and nil for the agent itself. An agent need not report that a child works: then
+// the first update of the child starts the call.
+func (t *translator) workOf(s *subagent) *toolCall {
 	if s == nil {
 		return nil
 	}
 	if s.call == nil {
-		t.work(s)
+		t.beginWork(s)
 	}
 	return s.call
 }
 
-// rest tells that a subagent has done its work, and what came of it.
-func (t *translator) rest(s *subagent, state wire.Object) {
+// endWork ends the call for the work of a subagent, with its outcome.
+func (t *translator) endWork(s *subagent, state wire.Object) {
 	if s.call == nil || s.call.ended {
 		return
 	}
@@ -137,7 +138,7 @@ func (t *translator) rest(s *subagent, state wire.Object) {
 		completed.Outcome = domain.OutcomeFailed
 		completed.Error = &domain.Failure{Code: domain.CodeToolFailed, Message: wire.Beginning(why, failureBytes)}
 	}
-	completed.Output, completed.Truncated = shortened(s.said)
+	completed.Output, completed.Truncated = shortened(s.text)
 	t.conclude(s.call, completed)
 }
 
@@ -151,8 +152,8 @@ func (t *translator) translateFrom(s *subagent, raw json.RawMessage) {
 			t.passFrom(s, kind, raw)
 			return
 		}
-		s.said = wire.Ending(s.said+content.Text("text"), 2*outputBytes)
-		t.print(t.doing(s), content.Text("text"))
+		s.text = wire.Ending(s.text+content.Text("text"), 2*outputBytes)
+		t.print(t.workOf(s), content.Text("text"))
 	case "tool_call", "tool_call_update":
 		t.callUpdated(s, kind, update, raw)
 	case "subagent_update":
@@ -164,13 +165,13 @@ func (t *translator) translateFrom(s *subagent, raw json.RawMessage) {
 	}
 }
 
-// print tells what a subagent says, as what the call prints that stands for it.
+// print emits the text of a subagent as output of the call that stands for it.
 func (t *translator) print(c *toolCall, text string) {
 	t.start(c)
 	t.emit(domain.ToolCallUpdated{ToolCallID: c.id, Output: text})
 }
 
-// passFrom passes on what a subagent said as it said it; nil is the agent itself.
+// passFrom passes on an update of a subagent unchanged; nil is the agent itself.
 func (t *translator) passFrom(s *subagent, kind string, update json.RawMessage) {
 	if s == nil {
 		t.pass(kind, update)
@@ -180,11 +181,11 @@ func (t *translator) passFrom(s *subagent, kind string, update json.RawMessage) 
 }
 
 func (t *translator) passBelow(parent *toolCall, kind string, update json.RawMessage) {
-	t.emit(domain.AgentUpdated{Turn: t.turn, Kind: wire.Beginning(kind, 100), Update: update, ParentToolCallID: parent.name()})
+	t.emit(domain.AgentUpdated{Turn: t.turn, Kind: wire.Beginning(kind, 100), Update: update, ParentToolCallID: parent.idOrNone()})
 }
 
-// working are the sessions of the children that work and take a cancel of their own. A cancel of the agent's session need not reach them.
-func (t *translator) working() (sessions []string) {
+// cancellableSessions are the sessions of the children that work and support session/cancel. A cancel of the agent's session need not reach them.
+func (t *translator) cancellableSessions() (sessions []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, s := range t.children {
@@ -195,15 +196,15 @@ func (t *translator) working() (sessions []string) {
 	return sessions
 }
 
-// parentNamed returns the call that an update names as the one that it belongs below, in the words of Claude Code and Qwen Code.
-func (t *translator) parentNamed(update wire.Object) *toolCall {
+// parentInMeta returns the parent call that _meta of an update names, as Claude Code and Qwen Code send it.
+func (t *translator) parentInMeta(update wire.Object) *toolCall {
 	meta := update.Object("_meta")
-	corners := []wire.Object{meta}
+	members := []wire.Object{meta}
 	for _, member := range sortedNames(meta) {
-		corners = append(corners, meta.Object(member))
+		members = append(members, meta.Object(member))
 	}
-	for _, corner := range corners {
-		named := cmp.Or(corner.Text("parentToolCallId"), corner.Text("parentToolUseId"))
+	for _, member := range members {
+		named := cmp.Or(member.Text("parentToolCallId"), member.Text("parentToolUseId"))
 		if parent := t.calls.known[callKey{call: named}]; parent != nil && named != update.Text("toolCallId") {
 			return parent
 		}

@@ -234,9 +234,9 @@ func TestStrangers(t *testing.T) {
 	want(t, "asked", len(person.asked), 0)
 	want(t, "calls", len(parents(r.host)), 0)
 	wantLines(t, "told", strangers(r.host), methods...)
-	many := slices.Repeat(steps[:1], 2*askedShown)
+	many := slices.Repeat(steps[:1], 2*requestShown)
 	r.runs(many...)
-	want(t, "told in two turns", len(strangers(r.host)), len(methods)+askedShown)
+	want(t, "told in two turns", len(strangers(r.host)), len(methods)+requestShown)
 }
 
 // strangers are the methods of the requests that nobody was asked about.

@@ -26,7 +26,7 @@ type calls struct {
 	used    map[string]bool // ids of ours
 }
 
-// callKey is what the agent calls a call. Each of its sessions has ids of its own.
+// callKey identifies a call of the agent. Each session has ids of its own.
 type callKey struct {
 	session string // of a subagent; empty for the agent's
 	call    string
@@ -35,7 +35,7 @@ type callKey struct {
 // toolCall is one call as far as it is known.
 type toolCall struct {
 	id        string    // ours
-	parent    *toolCall // what it is a part of; nil: the agent's turn
+	parent    *toolCall // the call that it belongs below; nil: the agent's turn
 	folder    string
 	servers   []string
 	tool      string
@@ -60,11 +60,11 @@ type toolCall struct {
 	pictures pictures
 	exitCode *int        // of a command, where the agent tells
 	others   []*toolCall // further questions about the same call, which end with it
-	round    string      // of what is a part of it, as in messages
+	round    string      // of the calls below it, as in messages
 }
 
-// name is the id of a call; empty for none.
-func (c *toolCall) name() string {
+// idOrNone is the id of a call; empty for none.
+func (c *toolCall) idOrNone() string {
 	if c == nil {
 		return ""
 	}

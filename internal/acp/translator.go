@@ -134,7 +134,7 @@ type replayFilter struct {
 	kept      map[string]json.RawMessage // replaying: the newest of the kinds that tell a state
 	heard     time.Time                  // replaying: when the last update came
 	foreign   int                        // updates of other sessions, in this turn
-	asked     int                        // requests of other sessions, in this turn
+	requests  int                        // requests of other sessions, in this turn
 }
 
 type phase int

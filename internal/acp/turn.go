@@ -138,7 +138,7 @@ func (a *agent) cancel(answers <-chan wire.Answer) wire.Answer {
 	a.service.end(errTurnCancelled)
 	a.service.settle(answersGrace)
 	a.peer.AwaitAnswers(answersGrace)
-	children := a.translator.working()
+	children := a.translator.cancellableSessions()
 	limited, stop := context.WithTimeout(context.Background(), cancelGrace)
 	defer stop()
 	again := time.NewTicker(cancelAgain)

@@ -42,9 +42,9 @@ func (t *translator) translate(raw json.RawMessage) {
 	}
 }
 
-// chunk tells the text of a chunk, and passes on the chunk itself where it is more than text. What a subagent says is no answer of the agent.
+// chunk tells the text of a chunk, and passes on the chunk itself where it is more than text. Text of a subagent is no answer of the agent.
 func (t *translator) chunk(kind string, thought bool, update wire.Object, raw json.RawMessage) {
-	content, parent := update.Object("content"), t.parentNamed(update)
+	content, parent := update.Object("content"), t.parentInMeta(update)
 	switch {
 	case content.Text("type") != "text":
 	case parent == nil:

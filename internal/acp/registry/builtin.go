@@ -174,8 +174,8 @@ var builtins = map[string]builtin{
 const openCodePermission = "OPENCODE_PERMISSION"
 
 // openCodeAsks lets OpenCode look without asking. Everything else asks: "*" stands for what has no rule of its own, such
-// as the tools of MCP servers, and the three before the last for what a settings file of the home may have allowed. It makes no subagents by
-// task: it drops what they ask, so that the turn would wait until its time is up.
+// as the tools of MCP servers, and the three before the last for what a settings file of the home may have allowed. The tool
+// task, which makes subagents, is denied: OpenCode drops their questions, so the turn would wait until its time is up.
 const openCodeAsks = `{"*":"ask","read":"allow","glob":"allow","grep":"allow","list":"allow","lsp":"allow",` +
 	`"todoread":"allow","todowrite":"allow","question":"allow","skill":"allow",` +
 	`"edit":"ask","bash":"ask","webfetch":"ask","task":"deny"}`
