@@ -131,8 +131,8 @@ func (a *agent) prompt() error {
 	a.turn.stop, a.turn.gone = stop, make(chan struct{})
 	agent, inbox, gone, h := a.open, a.inbox, a.turn.gone, a.host()
 	if a.external() {
-		if once, shared := a.engine.ledger.Share(h.holder); shared {
-			h.share = newShare(once, a.progress.Usage)
+		if portion, shared := a.engine.ledger.Share(h.holder); shared {
+			h.share = newShare(portion, a.progress.Usage)
 		}
 	}
 	go func() {
@@ -145,7 +145,7 @@ func (a *agent) prompt() error {
 			_ = inbox.put(item{done: result}) // refused only if the session has ended
 		}()
 		failpoint.Hit(failpoint.BeforeAgentPrompt)
-		result.stop, result.err = h.keepShare(ctx, func(ctx context.Context) (domain.StopReason, error) { return agent.Prompt(ctx, h, prompt) })
+		result.stop, result.err = h.promptWithShare(ctx, func(ctx context.Context) (domain.StopReason, error) { return agent.Prompt(ctx, h, prompt) })
 		failpoint.Hit(failpoint.AfterAgentPrompt)
 	}()
 	return nil
@@ -231,7 +231,7 @@ func (a *agent) providerFailed() bool {
 	return !a.external() && !a.turn.stopped() && errors.Is(a.turn.result.err, domain.ErrProviderUnavailable)
 }
 
-// budgetSpent tells whether the turn has ended because nothing is left of a budget that the execution shares with others.
+// budgetSpent tells whether the turn has ended because the daily budget of the tenant is spent.
 func (a *agent) budgetSpent() bool {
 	return !a.turn.stopped() && errors.Is(a.turn.result.err, domain.ErrBudgetSpent)
 }

@@ -18,11 +18,11 @@ type budget struct {
 	spent    *outcome // how an execution ends whose budget is used up; nil: some of it is left
 }
 
-// daily is the budget of the tenant's day. The ledger keeps it; here, what cannot be counted ends.
+// daily is the daily budget of the tenant. The ledger enforces it; here, executions end whose usage is unknown.
 func (b *budget) daily() domain.SharedBudget { return b.engine.ledger.Daily(b.execution.Tenant) }
 
-// refuses tells whether a request to the model was not sent because nobody knows what it costs, or because the tree has used up its budget: then nothing is
-// left for the execution, either.
+// refuses tells whether a request to the model was not sent because its cost is unknown, or because the tree has used up its budget. It then marks the
+// budget of the execution as spent.
 func (b *budget) refuses(err error) bool {
 	refused := errors.Is(err, domain.ErrCostUnknown) || errors.Is(err, domain.ErrTreeBudgetSpent)
 	if refused {
@@ -57,7 +57,7 @@ func (b *budget) unmeasured() {
 	}
 }
 
-// withTree is the budget of the execution, with the bounds of its tree where it has none of its own.
+// withTree is the budget of the execution, with the bounds of its tree for those that it lacks.
 func (b *budget) withTree() domain.Budget {
 	own, tree := b.execution.Request.Budget, b.execution.SharedBudget()
 	own.Tokens, own.Cost = cmp.Or(own.Tokens, tree.Tokens), cmp.Or(own.Cost, tree.Cost)
@@ -81,7 +81,7 @@ func (b *budget) countCall(change *changeSet) {
 	change.warn("toolCalls", float64(calls), float64(budget.ToolCalls))
 }
 
-// timeLeft is for how long the budget lets the execution be active.
+// timeLeft is the active time that the budget leaves the execution.
 func (b *budget) timeLeft() (left time.Duration, bounded bool) {
 	bound := time.Duration(b.execution.Request.Budget.Seconds) * time.Second
 	return bound - b.progress.ActiveTimeOfTurns(b.recorder.clock.now()), bound > 0
@@ -115,7 +115,7 @@ func (b *budget) spend(change *changeSet) {
 		}
 	}
 	switch cost := b.progress.Usage.Cost; {
-	case cost == nil && b.execution.SharedBudget().Cost > 0 && !b.external(): // an external agent may tell it at the end of its turn
+	case cost == nil && b.execution.SharedBudget().Cost > 0 && !b.external(): // an external agent may report it at the end of its turn
 		b.overdraw("The execution shares a budget of %g with its tree, and what its model costs is not known.", b.execution.SharedBudget().Cost)
 	case cost == nil && b.daily().Cost > 0 && !b.external():
 		b.overdraw("The tenant %s has a daily budget of %g, and what the model costs is not known.", b.execution.Tenant, b.daily().Cost)

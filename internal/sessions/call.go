@@ -26,7 +26,7 @@ type call struct {
 	client          *domain.ClientCall // of a call that the client runs
 	refusal         *refusal           // of a call that an external agent began before it asked
 	retry           *domain.Decision   // of a call of unknown outcome: the decision to try it again
-	undelivered     bool               // its message has not reached the child, as far as this session knows
+	undelivered     bool               // its message may not have reached the child yet
 	repeat          json.RawMessage    // of a paused call: what its request is repeated with
 }
 

@@ -38,25 +38,25 @@ type changeSet struct {
 	closing   []store.ClientClosing // calls that it is no longer asked to run
 	generated *domain.Generation
 
-	linked []store.Change             // of children
-	told   []told                     // to parent and root
-	rest   *domain.DelegateResult     // what the child has for its parent now
-	taken  map[domain.ExecutionID]int // results of children that have reached the conversation here
+	linked    []store.Change             // of children
+	ancestors []ancestorEvents           // for parent and root
+	result    *domain.DelegateResult     // of this child, for its parent
+	taken     map[domain.ExecutionID]int // by child, the rest whose result is now in the conversation here
 }
 
 func (change *changeSet) empty() bool {
 	return len(change.events) == 0 && len(change.states) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced &&
-		!change.touchesOthers()
+		!change.hasLinkedChanges()
 }
 
-// touchesOthers tells whether the change set writes to other executions.
-func (change *changeSet) touchesOthers() bool { return len(change.linked)+len(change.told) > 0 }
+// hasLinkedChanges tells whether the change set writes to other executions.
+func (change *changeSet) hasLinkedChanges() bool { return len(change.linked)+len(change.ancestors) > 0 }
 
 // onlyEvents tells whether the change set has only the words of the agent: nobody waits for it, and it changes only the
 // execution's own row.
 func (change *changeSet) onlyEvents() bool {
 	return len(change.asked)+len(change.resolved)+len(change.replies)+len(change.dropped)+len(change.audit)+len(change.handed)+len(change.closing) == 0 &&
-		!change.touchesOthers() && change.rest == nil && change.taken == nil && change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
+		!change.hasLinkedChanges() && change.result == nil && change.taken == nil && change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
 }
 
 // after returns the change set with an earlier one before it.
@@ -121,7 +121,7 @@ func (change *changeSet) retract(approval domain.Approval) {
 	resolution, event := approvals.EndUndecided(approval, domain.ApprovalCancelled)
 	change.resolved = append(change.resolved, resolution)
 	change.emit(event)
-	change.reportAnswered(approval.ID, domain.ApprovalCancelled)
+	change.reportApprovalResolved(approval.ID, domain.ApprovalCancelled)
 }
 
 // transaction is the change in the form of the store: the execution's row as the session knows it, and the events in their order.
@@ -140,7 +140,7 @@ func (change *changeSet) transaction() store.Change {
 		Ask: change.asked, Resolve: change.resolved, Progress: change.advanced, Debug: change.debug,
 		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits, Paused: change.paused,
 		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, Park: change.park,
-		Linked: change.links(), Rest: change.rest, Taken: change.taken,
+		Linked: change.linkedChanges(), Rest: change.result, Taken: change.taken,
 	}
 	for _, record := range change.audit {
 		transaction.Audit = append(transaction.Audit, r.maskRecord(record))

@@ -69,7 +69,7 @@ func (pm *permissions) endedBy(row domain.Approval) *call {
 func (pm *permissions) settle(change *changeSet, c *call, row domain.Approval) {
 	failpoint.Hit(failpoint.BeforeDecision)
 	c.approval = nil
-	change.reportAnswered(row.ID, row.Status)
+	change.reportApprovalResolved(row.ID, row.Status)
 	if row.Kind == domain.ApprovalUnknownOutcome {
 		pm.resolve(change, c, row)
 		return

@@ -15,8 +15,8 @@ import (
 	"signoff/internal/store"
 )
 
-// The calls by which an agent delegates. Each is judged like any other call. Its start is in the log before anything happens, and names the children:
-// the next driver waits for the same ones.
+// The calls by which an agent delegates. Each is judged like any other call. Its start is in the log before its effect, and names the children:
+// the next driver waits for the same children.
 
 // check refuses a call that cannot start, so that no person is asked about it.
 func (d *delegates) check(c *call) error {
@@ -25,16 +25,16 @@ func (d *delegates) check(c *call) error {
 	}
 	switch c.Tool {
 	case domain.DelegateTool:
-		_, _, err := d.wanted(c.ID, c.Arguments)
+		_, _, err := d.childRequest(c.ID, c.Arguments)
 		return err
 	case domain.AwaitDelegatesTool:
-		_, err := d.awaited(c.Arguments)
+		_, err := d.awaitArguments(c.Arguments)
 		return err
 	case domain.MessageDelegateTool:
-		_, err := d.message(c.Arguments)
+		_, err := d.messageArguments(c.Arguments)
 		return err
 	case domain.CancelDelegateTool:
-		_, err := d.cancelled(c.Arguments)
+		_, err := d.cancelArguments(c.Arguments)
 		return err
 	default:
 		return domain.Errorf(domain.CodeInvalidArguments, "There is no way to delegate by %s.", c.Tool)
@@ -61,9 +61,9 @@ func (d *delegates) waitFor(change *changeSet, c *call, started domain.ToolCallS
 	change.replies = append(change.replies, func() { d.behind = true })
 }
 
-// delegate creates a child, in the transaction that starts the call: so there is one child for each start, whoever dies meanwhile.
+// delegate creates a child, in the transaction that starts the call: so each start has one child, whichever server dies meanwhile.
 func (d *delegates) delegate(change *changeSet, c *call, started domain.ToolCallStarted) error {
-	wanted, request, err := d.wanted(c.ID, started.Arguments)
+	wanted, request, err := d.childRequest(c.ID, started.Arguments)
 	if err != nil {
 		return err
 	}
@@ -97,20 +97,20 @@ func (d *delegates) creation(child domain.Execution) store.Change {
 	}
 }
 
-// actor is the execution as the one who acts on its children.
+// actor is the execution as the actor of changes to its children.
 func (d *delegates) actor() domain.Actor {
 	return domain.Actor{KeyID: d.execution.ByKey, Name: "execution " + string(d.execution.ID)}
 }
 
-// wanted is the child that the arguments of a call ask for.
-func (d *delegates) wanted(call string, arguments json.RawMessage) (wanted domain.DelegateArguments, request domain.Request, err error) {
-	if wanted, err = decoded[domain.DelegateArguments](arguments); err != nil {
+// childRequest is the request of the child for the arguments of a call.
+func (d *delegates) childRequest(call string, arguments json.RawMessage) (wanted domain.DelegateArguments, request domain.Request, err error) {
+	if wanted, err = decodeArguments[domain.DelegateArguments](arguments); err != nil {
 		return wanted, request, err
 	}
 	if strings.TrimSpace(wanted.Prompt) == "" {
 		return wanted, request, domain.Errorf(domain.CodeInvalidArguments, "The prompt is empty.")
 	}
-	if err = d.room(); err != nil {
+	if err = d.checkRoom(); err != nil {
 		return wanted, request, err
 	}
 	var earlier []domain.ContextMessage
@@ -125,8 +125,8 @@ func (d *delegates) wanted(call string, arguments json.RawMessage) (wanted domai
 	return wanted, request, err
 }
 
-// room is an error where the tree or the execution has no room for one more child.
-func (d *delegates) room() error {
+// checkRoom refuses one more child if the tree or the execution is full.
+func (d *delegates) checkRoom() error {
 	if err := d.read(); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (d *delegates) depth() int {
 	return d.execution.Request.Parent.Depth
 }
 
-// conversation is the conversation of the execution so far, without what only the provider of its model can read.
+// conversation is the conversation of the execution so far, without the states of its model's provider.
 func (d *delegates) conversation() ([]domain.ContextMessage, error) {
 	transcript := domain.NewTranscript()
 	if err := eachEvent(d.claim.lease, d.engine.store, d.execution.ID, transcript.Apply); err != nil {
@@ -165,7 +165,7 @@ func (d *delegates) conversation() ([]domain.ContextMessage, error) {
 
 // await waits for children.
 func (d *delegates) await(change *changeSet, c *call, started domain.ToolCallStarted) error {
-	wanted, err := d.awaited(started.Arguments)
+	wanted, err := d.awaitArguments(started.Arguments)
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func (d *delegates) await(change *changeSet, c *call, started domain.ToolCallSta
 	return nil
 }
 
-func (d *delegates) awaited(arguments json.RawMessage) (wanted domain.AwaitDelegatesArguments, err error) {
-	if wanted, err = decoded[domain.AwaitDelegatesArguments](arguments); err != nil {
+func (d *delegates) awaitArguments(arguments json.RawMessage) (wanted domain.AwaitDelegatesArguments, err error) {
+	if wanted, err = decodeArguments[domain.AwaitDelegatesArguments](arguments); err != nil {
 		return wanted, err
 	}
 	switch wanted.Mode {
@@ -191,11 +191,11 @@ func (d *delegates) awaited(arguments json.RawMessage) (wanted domain.AwaitDeleg
 		return wanted, err
 	}
 	for _, id := range wanted.IDs {
-		if err := d.mine(id); err != nil {
+		if err := d.checkChild(id); err != nil {
 			return wanted, err
 		}
 	}
-	if len(wanted.IDs) == 0 { // models send an empty list for what they leave out
+	if len(wanted.IDs) == 0 { // models send an empty list in place of an absent one
 		for _, id := range d.order {
 			if child := d.child(id); child.Live || child.Untaken() {
 				wanted.IDs = append(wanted.IDs, id)
@@ -207,18 +207,18 @@ func (d *delegates) awaited(arguments json.RawMessage) (wanted domain.AwaitDeleg
 	return wanted, nil
 }
 
-// mine refuses the id of an execution that is no child of this one.
-func (d *delegates) mine(id domain.ExecutionID) error {
+// checkChild refuses the id of an execution that is no child of this one.
+func (d *delegates) checkChild(id domain.ExecutionID) error {
 	if _, is := d.progress.Delegates[id]; is {
 		return nil
 	}
 	return domain.Errorf(domain.CodeInvalidArguments, "You have not delegated anything to %q.", id)
 }
 
-// beginMessage begins to send a child a further prompt. The prompt follows the start, under a key of the call: so it arrives once, also if the server dies
-// in between.
+// beginMessage starts a call that sends a child a further prompt. The prompt is sent after the start, with an idempotency key of the call: so it arrives
+// once, also if the server dies in between.
 func (d *delegates) beginMessage(change *changeSet, c *call, started domain.ToolCallStarted) error {
-	wanted, err := d.message(started.Arguments)
+	wanted, err := d.messageArguments(started.Arguments)
 	if err != nil {
 		return err
 	}
@@ -227,14 +227,14 @@ func (d *delegates) beginMessage(change *changeSet, c *call, started domain.Tool
 	return nil
 }
 
-func (d *delegates) message(arguments json.RawMessage) (wanted domain.MessageDelegateArguments, err error) {
-	if wanted, err = decoded[domain.MessageDelegateArguments](arguments); err != nil {
+func (d *delegates) messageArguments(arguments json.RawMessage) (wanted domain.MessageDelegateArguments, err error) {
+	if wanted, err = decodeArguments[domain.MessageDelegateArguments](arguments); err != nil {
 		return wanted, err
 	}
 	if strings.TrimSpace(wanted.Prompt) == "" {
 		return wanted, domain.Errorf(domain.CodeInvalidArguments, "The prompt is empty.")
 	}
-	if err := d.mine(wanted.ID); err != nil {
+	if err := d.checkChild(wanted.ID); err != nil {
 		return wanted, err
 	}
 	if err := d.read(); err != nil {
@@ -244,17 +244,17 @@ func (d *delegates) message(arguments json.RawMessage) (wanted domain.MessageDel
 	switch {
 	case child.Ended():
 		return wanted, domain.Errorf(domain.CodeExecutionEnded, "%s has ended: it is %s. Delegate anew.", child.Name, child.Status)
-	case child.Untaken(): // its next result takes the place of this one
+	case child.Untaken(): // its next result would replace this one
 		return wanted, domain.Errorf(domain.CodeConflict, "%s has a result that you have not read: call %s first.", child.Name, domain.AwaitDelegatesTool)
 	case !child.Live && d.countLive() >= domain.MaxLiveChildren:
-		return wanted, d.room()
+		return wanted, d.checkRoom()
 	}
 	return wanted, nil
 }
 
-// deliver sends the prompt of a call, and ends the call where the child does not take it or nobody waits for its answer.
+// deliver sends the prompt of a call. It ends the call if the child refuses the prompt, or if the call does not wait for the answer.
 func (d *delegates) deliver(change *changeSet, c *call) error {
-	wanted, err := decoded[domain.MessageDelegateArguments](c.logged().Call.Arguments)
+	wanted, err := decodeArguments[domain.MessageDelegateArguments](c.logged().Call.Arguments)
 	if err == nil {
 		err = d.prompt(c, wanted)
 	}
@@ -278,7 +278,7 @@ func (d *delegates) deliver(change *changeSet, c *call) error {
 	return nil
 }
 
-// prompt queues the prompt of a call with its child, once.
+// prompt queues the prompt of a call for its child, once.
 func (d *delegates) prompt(c *call, wanted domain.MessageDelegateArguments) error {
 	prompt := domain.QueuedPrompt{
 		ID: domain.PromptID(approvals.NewID()), Execution: wanted.ID, Text: d.engine.masker.MaskString(wanted.Prompt), WhenBusy: domain.WhenBusyEnqueue,
@@ -309,7 +309,7 @@ func (d *delegates) prompt(c *call, wanted domain.MessageDelegateArguments) erro
 
 // cancel cancels a child, and waits for its end.
 func (d *delegates) cancel(change *changeSet, c *call, started domain.ToolCallStarted) error {
-	wanted, err := d.cancelled(started.Arguments)
+	wanted, err := d.cancelArguments(started.Arguments)
 	if err != nil {
 		return err
 	}
@@ -326,17 +326,17 @@ func (d *delegates) cancel(change *changeSet, c *call, started domain.ToolCallSt
 	return nil
 }
 
-func (d *delegates) cancelled(arguments json.RawMessage) (wanted domain.CancelDelegateArguments, err error) {
-	if wanted, err = decoded[domain.CancelDelegateArguments](arguments); err != nil {
+func (d *delegates) cancelArguments(arguments json.RawMessage) (wanted domain.CancelDelegateArguments, err error) {
+	if wanted, err = decodeArguments[domain.CancelDelegateArguments](arguments); err != nil {
 		return wanted, err
 	}
-	if err := d.mine(wanted.ID); err != nil {
+	if err := d.checkChild(wanted.ID); err != nil {
 		return wanted, err
 	}
 	return wanted, d.read()
 }
 
-// endTurn cancels the children that are live when the turn ends, if the request says so.
+// endTurn cancels the live children at the end of the turn, if the request says so.
 func (d *delegates) endTurn(change *changeSet) {
 	if !d.cancelsOnEnd() {
 		return
@@ -350,7 +350,7 @@ func (d *delegates) endTurn(change *changeSet) {
 	}
 }
 
-// end ends the children with their parent, in its transaction: those that are live are cancelled, and the others close.
+// end ends the children with their parent, in its transaction: live children are cancelled, and idle ones are closed.
 func (d *delegates) end(change *changeSet, end outcome) {
 	request := store.CancelRequest{Reason: "its parent has ended", By: d.actor()}
 	if end.cancel != nil {
@@ -367,8 +367,8 @@ func (d *delegates) end(change *changeSet, end outcome) {
 	}
 }
 
-// decoded are the arguments of a call.
-func decoded[A any](arguments json.RawMessage) (a A, err error) {
+// decodeArguments decodes the arguments of a call.
+func decodeArguments[A any](arguments json.RawMessage) (a A, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(arguments))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&a); err != nil {

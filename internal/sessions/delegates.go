@@ -10,14 +10,14 @@ import (
 	"signoff/internal/domain"
 )
 
-// A child is an execution of its own, with its own session, log and agent. Its parent knows of it by its row (see domain.Child), which the driver
+// A child is an execution of its own, with its own session, log and agent. Its parent reads its row (see domain.Child), which the driver
 // of the child writes when the child rests. That write wakes the parent in the same transaction, so a result is never lost on its way. The parent takes
 // each result once: with the outcome of the call that waits for it, or as the prompt of one further turn.
 
 // Delegates makes the requests of children.
 type Delegates interface {
-	// Child is the request of a child that a call of the parent asks for, with the parent's conversation where the child is to know it. An error
-	// is for the model: the call asks for more than the parent may give, or for something that does not exist.
+	// Child is the request of the child for a call of the parent, with the parent's conversation if the call asks for it. The model reads the
+	// error: the call exceeds the ceiling of the parent, or names something that does not exist.
 	Child(ctx context.Context, parent domain.Execution, callID string, wanted domain.DelegateArguments, earlier []domain.ContextMessage) (domain.Request, error)
 }
 
@@ -31,7 +31,7 @@ type delegates struct {
 	behind   bool                                // a call has begun to wait since the children were read
 }
 
-// read reads the children, where there are any.
+// read reads the children, if there are any.
 func (d *delegates) read() error {
 	if len(d.progress.Delegates) == 0 {
 		d.behind = false
@@ -51,7 +51,7 @@ func (d *delegates) read() error {
 	return nil
 }
 
-// child is a child as last read. One that was created since then is live.
+// child is a child as last read. A child that was created since then is live.
 func (d *delegates) child(id domain.ExecutionID) domain.Child {
 	child, read := d.known[id]
 	if !read {
@@ -64,8 +64,8 @@ func (d *delegates) child(id domain.ExecutionID) domain.Child {
 	return child
 }
 
-// any tells whether a child is as described.
-func (d *delegates) any(is func(domain.Child) bool) bool {
+// anyChild tells whether the condition holds for any child.
+func (d *delegates) anyChild(is func(domain.Child) bool) bool {
 	for id := range d.progress.Delegates {
 		if is(d.child(id)) {
 			return true
@@ -76,13 +76,13 @@ func (d *delegates) any(is func(domain.Child) bool) bool {
 
 func live(child domain.Child) bool { return child.Live }
 
-// pending tells whether the execution has to wait for children when its turn has ended: they are live, or have results that nobody has taken.
+// pending tells whether the execution has to wait for children when its turn has ended: some are live, or have results that were not taken.
 func (d *delegates) pending() bool {
-	return !d.cancelsOnEnd() && (d.any(live) || d.any(domain.Child.Untaken))
+	return !d.cancelsOnEnd() && (d.anyChild(live) || d.anyChild(domain.Child.Untaken))
 }
 
 // returned tells whether all children rest, and some of them have results for a further turn.
-func (d *delegates) returned() bool { return d.pending() && !d.any(live) }
+func (d *delegates) returned() bool { return d.pending() && !d.anyChild(live) }
 
 // cancelsOnEnd tells whether the children end with the turn that has created them.
 func (d *delegates) cancelsOnEnd() bool {
@@ -99,7 +99,7 @@ func (d *delegates) countLive() (n int) {
 	return n
 }
 
-// ready tells whether a call need not wait any more.
+// ready tells whether the wait of a call is over.
 func (d *delegates) ready(c *call) bool {
 	if c.undelivered {
 		return false
@@ -114,12 +114,12 @@ func (d *delegates) ready(c *call) bool {
 	return !slices.ContainsFunc(open.Children, func(id domain.ExecutionID) bool { return d.child(id).Live })
 }
 
-// anyReady tells whether a call waits for nothing any more.
+// anyReady tells whether the wait of any call is over.
 func (d *delegates) anyReady() bool {
 	return d.calls.any(func(c *call) bool { return c.awaitsDelegate() && (c.undelivered || d.ready(c)) })
 }
 
-// applyResults ends the calls whose children rest. If our agent has not asked for a call again since a restart, the call stays open until it does.
+// applyResults ends the calls whose children rest. If our agent has not repeated a call since a restart, the call stays open until it does.
 func (d *delegates) applyResults(change *changeSet) error {
 	if err := d.read(); err != nil {
 		return err
@@ -135,20 +135,20 @@ func (d *delegates) applyResults(change *changeSet) error {
 			}
 		}
 		if c.awaitsDelegate() && d.ready(c) {
-			d.handOver(change, c)
+			d.finishWithResults(change, c)
 		}
 	}
 	return nil
 }
 
-// handOver ends a call with the results of its children.
-func (d *delegates) handOver(change *changeSet, c *call) {
+// finishWithResults ends a call with the results of its children.
+func (d *delegates) finishWithResults(change *changeSet, c *call) {
 	var texts []string
 	var failure *domain.Failure
 	children := c.logged().Children
 	for _, id := range children {
 		child := d.child(id)
-		texts = append(texts, d.account(change, child, c.ID))
+		texts = append(texts, d.resultText(change, child, c.ID))
 		if child.Untaken() && child.Result.Failed() && len(children) == 1 && c.Tool != domain.CancelDelegateTool {
 			failure = &domain.Failure{Code: domain.CodeToolFailed, Message: child.Result.Why()}
 		}
@@ -156,12 +156,12 @@ func (d *delegates) handOver(change *changeSet, c *call) {
 	d.finish(change, c, strings.Join(texts, "\n\n"), failure)
 }
 
-// account says to the model how it stands with a child, and takes its result.
-func (d *delegates) account(change *changeSet, child domain.Child, call string) string {
+// resultText is the result or the status of a child for the model. It takes the result.
+func (d *delegates) resultText(change *changeSet, child domain.Child, call string) string {
 	name := fmt.Sprintf("%s (%s)", child.Name, child.Execution)
 	switch {
 	case child.Untaken():
-		d.take(change, child, call)
+		d.takeResult(change, child, call)
 		return child.Result.Quote(name)
 	case child.Live:
 		return fmt.Sprintf("%s is still at work.", name)
@@ -170,8 +170,8 @@ func (d *delegates) account(change *changeSet, child domain.Child, call string) 
 	}
 }
 
-// take notes that a result has reached the conversation of the parent.
-func (d *delegates) take(change *changeSet, child domain.Child, call string) {
+// takeResult records that a result has reached the conversation of the parent.
+func (d *delegates) takeResult(change *changeSet, child domain.Child, call string) {
 	change.emit(domain.DelegateReturned{
 		ExecutionID: child.Execution, Rest: child.Rests, ToolCallID: call, Status: child.Result.Status, Error: child.Result.Error,
 	})
@@ -196,12 +196,12 @@ func (d *delegates) finish(change *changeSet, c *call, text string, failure *dom
 	d.calls.deriveStatus(change)
 }
 
-// startTurn makes the results that nobody has taken the prompt of a turn.
+// startTurn makes a prompt of the results that were not taken.
 func (d *delegates) startTurn(change *changeSet, started *domain.TurnStarted) {
 	texts := []string{"The agents to which you have delegated have ended their turns. These are their results."}
 	for _, id := range d.order {
 		if child := d.child(id); child.Untaken() {
-			texts = append(texts, d.account(change, child, ""))
+			texts = append(texts, d.resultText(change, child, ""))
 			started.Delegates = append(started.Delegates, id)
 		}
 	}

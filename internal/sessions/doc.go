@@ -15,7 +15,7 @@
 //   - the texts (texts.go) are messages, thoughts and outputs that grow
 //   - the control (control.go) reads what others want of the execution
 //   - the rules (rules.go) judge a call, and the client calls (clientcalls.go) are those that the client runs
-//   - the delegates (delegates.go, delegatecalls.go) are the children of the execution; what a child tells its parent is in report.go
+//   - the delegates (delegates.go, delegatecalls.go) are the children of the execution; the reports of a child to its parent are in report.go
 //   - the permissions (permissions.go, decisions.go, newrules.go, withdrawals.go, unknownoutcome.go, inquiries.go) decide whether a call may run
 //   - the blocks (blocks.go) are those that the agent hands in
 //   - the agent (agent.go) is opened, prompted and closed here; host.go is what it is offered
@@ -72,8 +72,8 @@
 //
 // Parent and children work in one folder. None of them changes a file whose present content it has not viewed (viewedfiles.go, treelocks.go).
 //
-// While only its children or its parent can bring an execution any further, its place is free for others, see [Dispatcher]. Approvals of a child are its own; parent and
-// root are told of them. The end of a parent ends its children in the same transaction: it cancels those that are live and closes the others.
+// While an execution only waits for its children or its parent, its place is free for others, see [Dispatcher]. Approvals of a child are its own, and are
+// reported to parent and root. The end of a parent ends its children in the same transaction: it cancels the live ones and closes the others.
 //
 // # Waiting
 //

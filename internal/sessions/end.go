@@ -39,7 +39,7 @@ func (s *Session) end(end outcome) state {
 		return s.abandon(err)
 	}
 	for {
-		_ = s.delegates.read() // as they were known before is good enough: a child that is closed too late still ends after its turn
+		_ = s.delegates.read() // an older reading is good enough: a child that is closed too late still ends after its turn
 		judged, err := s.judged(end)
 		if err == nil {
 			err = s.recorder.attempt(func() *changeSet { return s.terminal(judged) })

@@ -55,8 +55,8 @@ type Dispatcher interface {
 	Exited(s *Session)
 	// Enqueued reports that a session has queued children.
 	Enqueued()
-	// Yield reports whether a session waits for its children or its parent alone. Then its place is free for others: otherwise those who wait would hold all
-	// places, and those for whom they wait would get none.
+	// Yield reports whether a session only waits for its children or its parent. Then its place is free for others: otherwise waiting parents could hold all
+	// places, and their children would get none.
 	Yield(id domain.ExecutionID, yields bool)
 	// Draining closes when the server begins to shut down.
 	Draining() <-chan struct{}
@@ -116,9 +116,9 @@ type Vault interface {
 type Ledger interface {
 	// Daily is the daily budget of a tenant; without one it is the zero value.
 	Daily(tenant domain.TenantID) domain.SharedBudget
-	// Reserve is that of [domain.Host].
+	// Reserve implements [domain.Host.Reserve].
 	Reserve(ctx context.Context, by budgets.Holder, request domain.Estimate) (domain.Reservation, error)
-	// Share is what a turn of an external agent reserves at once; an execution that shares no budget reserves nothing.
+	// Share is the portion that a turn of an external agent reserves at a time; shared is false if the execution shares no budget.
 	Share(of budgets.Holder) (share domain.Estimate, shared bool)
 	// Release ends the reservations of earlier drivers.
 	Release(ctx context.Context, of budgets.Holder) error

@@ -181,7 +181,7 @@ func (h *host) OpenFile(ctx context.Context, path string) (fs.File, error) {
 }
 
 func (h *host) ViewFile(ctx context.Context, path string, show func(file fs.File) error) error {
-	return h.viewed.show(ctx, path, func() (fs.File, error) { return h.OpenFile(ctx, path) }, show)
+	return h.viewed.view(ctx, path, func() (fs.File, error) { return h.OpenFile(ctx, path) }, show)
 }
 
 func (h *host) ReadDir(ctx context.Context, path string) ([]fs.DirEntry, error) {

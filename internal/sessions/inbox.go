@@ -63,7 +63,7 @@ type delta struct {
 type ask struct {
 	domain.Question
 	client    bool            // if the call may run, the client runs it
-	delegates bool            // if the call may run, it is about children
+	delegates bool            // if the call may run, it delegates
 	inquires  bool            // the MCP server of the call asks
 	repeat    json.RawMessage // of an inquiry: the call does not run until the answer starts it again; nil: it runs on
 	reply     chan reply      // one slot: the answer never waits for the asker

@@ -19,7 +19,7 @@ func (s *Session) interruptTurnOf(cause domain.InterruptCause, failure domain.Fa
 	return s.interrupt(s.recorder.begin(), interruption{cause: cause, reason: s.engine.masker.MaskString(failure.Message), code: failure.Code})
 }
 
-// interruptSpent interrupts the execution because the budget of its tenant's day is spent. The calls that an external agent has open end here: its process is
+// interruptSpent interrupts the execution because the daily budget of its tenant is spent. The open calls of an external agent end here: its process is
 // stopped.
 func (s *Session) interruptSpent() state {
 	failure := domain.FailureOf(s.turn.result.err)

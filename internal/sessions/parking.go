@@ -34,15 +34,15 @@ func (p *parking) timer() (<-chan time.Time, func() bool) {
 	return timer.C, timer.Stop
 }
 
-// treeQuiet is how long a session stays that only waits for its children or its parent. One that answers soon does not cost a second reading of the log;
-// and of many that wait, few hold memory.
+// treeQuiet is how long a session stays in memory that only waits for its children or its parent. A quick answer saves a second reading of the log, and of
+// many waiting sessions few hold memory.
 const treeQuiet = time.Second
 
-// waitsInTree tells whether only children or the parent can bring the execution any further, or also a person.
+// waitsInTree tells whether the execution only waits for its children, its parent or a person.
 func (p *parking) waitsInTree() bool {
 	switch {
 	case p.progress.Status == domain.StatusIdle:
-		return p.execution.Request.Parent != nil || p.delegates.any(live)
+		return p.execution.Request.Parent != nil || p.delegates.anyChild(live)
 	case !p.progress.Turn.Open || p.turn.result != nil || p.calls.any((*call).runsHere) || p.calls.any((*call).awaitsSlot):
 		return false
 	default:
@@ -95,7 +95,7 @@ func (p *parking) wakes() *time.Time {
 	}
 	switch p.progress.Status {
 	case domain.StatusIdle:
-		if p.delegates.any(live) {
+		if p.delegates.anyChild(live) {
 			return nil
 		}
 		return resting(p.execution.Request.IdleTimeoutSeconds)

@@ -183,7 +183,7 @@ func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval)
 	requested := approvals.Requested(approval)
 	requested.Sandbox, requested.Repeats = pm.confinedBy(c), c.ask.pauses()
 	change.emit(requested)
-	change.reportAsked(approval)
+	change.reportApprovalRequested(approval)
 }
 
 // isolation is the isolation that a person is shown; nil if the call runs no program.

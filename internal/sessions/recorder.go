@@ -21,7 +21,7 @@ type recorder struct {
 // begin begins a change set.
 func (r *recorder) begin() *changeSet { return &changeSet{recorder: r} }
 
-// timeLeft is for how long the turn may still be active. The time that people and clients take does not count.
+// timeLeft is the active time that is left for the turn. The time that people and clients take does not count.
 func (r *recorder) timeLeft() (left time.Duration, limited bool) {
 	limit := time.Duration(r.execution.Request.TimeoutSeconds) * time.Second
 	return limit - r.progress.ActiveTime(r.clock.now()), limit > 0

@@ -95,7 +95,7 @@ func (r *recovery) readPaused(ctx context.Context) error {
 	return nil
 }
 
-// releaseBudgets ends what earlier drivers have reserved: their requests to the model are over, or will never be answered.
+// releaseBudgets ends the reservations of earlier drivers: their requests to the model are over, or will never be answered.
 func (r *recovery) releaseBudgets() error {
 	ctx, cancel := r.claim.reading()
 	defer cancel()

@@ -5,48 +5,49 @@ import (
 	"signoff/internal/store"
 )
 
-// A child reports to its parent, in the transactions in which it changes itself. Its rest and its end wake the parent; all else is for whoever reads
-// the parent's log. What a person has to decide is reported to the root as well, since that is the log which people follow.
+// A child reports to its parent, in the transactions in which it changes itself. Its rest and its end wake the parent; the other events are for readers
+// of the parent's log. Approvals are reported to the root as well, because people follow the log of the root.
 
-// told are events that a change set writes to the log of another execution.
-type told struct {
+// ancestorEvents are events that a change set writes to the log of the parent or the root.
+type ancestorEvents struct {
 	execution domain.ExecutionID
 	events    []domain.Event
 	wakes     bool
 }
 
-// report adds an event to the log of the parent; wakes tells whether the parent has to act.
+// report adds an event to the log of the parent; wakes tells whether the parent must act on it.
 func (change *changeSet) report(payload domain.Payload, wakes bool) {
 	if parent := change.recorder.execution.Request.Parent; parent != nil {
-		change.tell(parent.Execution, payload, wakes)
+		change.reportTo(parent.Execution, payload, wakes)
 	}
 }
 
-func (change *changeSet) tell(whom domain.ExecutionID, payload domain.Payload, wakes bool) {
-	event := domain.NewEvent(whom, payload)
-	for i := range change.told {
-		if t := &change.told[i]; t.execution == whom {
-			t.events, t.wakes = append(t.events, event), t.wakes || wakes
+// reportTo adds an event to the log of an ancestor.
+func (change *changeSet) reportTo(ancestor domain.ExecutionID, payload domain.Payload, wakes bool) {
+	event := domain.NewEvent(ancestor, payload)
+	for i := range change.ancestors {
+		if a := &change.ancestors[i]; a.execution == ancestor {
+			a.events, a.wakes = append(a.events, event), a.wakes || wakes
 			return
 		}
 	}
-	change.told = append(change.told, told{whom, []domain.Event{event}, wakes})
+	change.ancestors = append(change.ancestors, ancestorEvents{ancestor, []domain.Event{event}, wakes})
 }
 
-// reportApproval tells parent and root of an approval.
+// reportApproval reports an approval to parent and root.
 func (change *changeSet) reportApproval(payload domain.Payload) {
 	parent := change.recorder.execution.Request.Parent
 	if parent == nil {
 		return
 	}
-	change.tell(parent.Execution, payload, false)
+	change.reportTo(parent.Execution, payload, false)
 	if parent.Root != parent.Execution {
-		change.tell(parent.Root, payload, false)
+		change.reportTo(parent.Root, payload, false)
 	}
 }
 
-// reportAsked tells parent and root that somebody has to decide.
-func (change *changeSet) reportAsked(approval domain.Approval) {
+// reportApprovalRequested reports a new approval to parent and root.
+func (change *changeSet) reportApprovalRequested(approval domain.Approval) {
 	if execution := change.recorder.execution; execution.Request.Parent != nil {
 		change.reportApproval(domain.DelegateApprovalRequested{
 			ExecutionID: execution.ID, ApprovalID: approval.ID, ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
@@ -55,12 +56,12 @@ func (change *changeSet) reportAsked(approval domain.Approval) {
 	}
 }
 
-// reportAnswered tells parent and root that nobody has to decide any more.
-func (change *changeSet) reportAnswered(id domain.ApprovalID, status domain.ApprovalStatus) {
+// reportApprovalResolved reports the end of an approval to parent and root.
+func (change *changeSet) reportApprovalResolved(id domain.ApprovalID, status domain.ApprovalStatus) {
 	change.reportApproval(domain.DelegateApprovalResolved{ExecutionID: change.recorder.execution.ID, ApprovalID: id, Status: status})
 }
 
-// reportRest hands the result of the turn that ends to the parent. A child that is closed or cancelled while it rests has handed its result over before.
+// reportRest hands the result of the turn that ends to the parent. A child that is closed or cancelled while it rests has already handed over its result.
 func (change *changeSet) reportRest(status domain.Status, end outcome, rested bool) {
 	r := change.recorder
 	if r.execution.Request.Parent == nil {
@@ -79,17 +80,17 @@ func (change *changeSet) keepResult(status domain.Status, end outcome) {
 		return
 	}
 	text, cut := r.progress.Said.Last(end.status == domain.StatusCompleted)
-	change.rest = domain.NewDelegateResult(status, end.finish, text, cut, end.structured, end.failure, r.progress.Usage)
+	change.result = domain.NewDelegateResult(status, end.finish, text, cut, end.structured, end.failure, r.progress.Usage)
 }
 
-// links are the changes of other executions that go with this one.
-func (change *changeSet) links() []store.Change {
+// linkedChanges are the changes of other executions in the same transaction.
+func (change *changeSet) linkedChanges() []store.Change {
 	links := change.linked
-	for _, t := range change.told {
-		for i := range t.events {
-			t.events[i].Time = change.at
+	for _, a := range change.ancestors {
+		for i := range a.events {
+			a.events[i].Time = change.at
 		}
-		links = append(links, store.Change{Execution: t.execution, Events: t.events, IfLive: true, Quiet: !t.wakes})
+		links = append(links, store.Change{Execution: a.execution, Events: a.events, IfLive: true, Quiet: !a.wakes})
 	}
 	return links
 }

@@ -31,7 +31,7 @@ type Session struct {
 	recovery      *recovery
 	recovers      bool  // from an earlier driver, or from the queue
 	begun         bool  // the first turn began with the creation
-	yields        bool  // as the dispatcher was told last
+	yields        bool  // as last reported to the dispatcher
 	foreignWrites int64 // how often others had written when the execution was acquired
 	exit          exit
 }

@@ -113,7 +113,7 @@ func (s *Session) listen() state {
 	return s.await(expiry, out, over)
 }
 
-// timeLeft delivers when the turn has been active for as long as it may, by its time-out or by the budget; never while its clock stands still.
+// timeLeft delivers when the active time of the turn is used up, by its time-out or by the budget; never while its clock stands still.
 func (s *Session) timeLeft() (<-chan time.Time, state, func() bool) {
 	left, limited := s.recorder.timeLeft()
 	over := s.timeOut

@@ -7,8 +7,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// treeLocks lets one execution of a tree at a time change files. In environments that show more than the workspace, each has a process of its own that
-// does so, and between its look at a file and its writing the process of another one could write the same file.
+// treeLocks lets one execution of a tree at a time change files. In environments that show more than the workspace, each execution has its own process for
+// changes. Between the check of a file and its write, the process of another execution could write the same file.
 type treeLocks struct {
 	mu    sync.Mutex
 	trees map[domain.ExecutionID]*treeLock // by their root
@@ -16,7 +16,7 @@ type treeLocks struct {
 
 type treeLock struct {
 	free  chan struct{} // holds one token
-	users int           // who hold it or wait for it
+	users int           // the number of those who hold it or wait for it
 }
 
 func newTreeLocks() *treeLocks { return &treeLocks{trees: map[domain.ExecutionID]*treeLock{}} }

@@ -163,7 +163,7 @@ func (s *Session) afterTurn() state {
 	if s.budget.refuses(s.turn.result.err) {
 		return s.fail(*s.budget.spent)
 	}
-	_ = s.delegates.read() // as they were known before is good enough: whatever they do later wakes this execution
+	_ = s.delegates.read() // an older reading is good enough: later changes of the children wake this execution
 	end := s.ending()
 	s.budget.unmeasured()
 	awaits := s.awaitsChildren(end)
@@ -192,7 +192,7 @@ func (s *Session) afterTurn() state {
 	}
 }
 
-// awaitsChildren tells whether the execution goes on after a turn with such an end, because its children are not done.
+// awaitsChildren tells whether the execution continues after a turn with this end, because its children are not done.
 func (s *Session) awaitsChildren(end outcome) bool {
 	if end.status != domain.StatusCompleted || s.budget.spent != nil || s.control.requests.Close != nil {
 		return false
@@ -322,9 +322,9 @@ func (s *Session) idle() state {
 		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	case s.delegates.returned():
 		return s.advance
-	case s.delegates.any(live):
+	case s.delegates.anyChild(live):
 		return s.rest(0, nil)
-	case len(s.progress.Delegates) > 0 && !s.execution.Request.KeepOpen: // what it waited for has come to nothing
+	case len(s.progress.Delegates) > 0 && !s.execution.Request.KeepOpen: // its children have no results for it
 		return s.end(outcome{status: domain.StatusCompleted, finish: domain.FinishEndTurn})
 	}
 	return s.rest(s.execution.Request.IdleTimeoutSeconds, func() state {
