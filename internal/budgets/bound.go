@@ -11,13 +11,13 @@ import (
 // bound is a budget that executions share.
 type bound interface {
 	limit() domain.SharedBudget
-	// allotment is that of this replica, from the account as it is now.
+	// allotment is the present allotment of this replica.
 	allotment() *allotment
-	// spent is the error of a request for which nothing is left.
-	spent(a *allotment) error
-	// unpriced is the error of a request whose cost is not known.
-	unpriced() error
-	// patience is how long a request waits for what others have reserved.
+	// spentError is the error of a request for which nothing is left.
+	spentError(a *allotment) error
+	// unpricedError is the error of a request whose cost is unknown.
+	unpricedError() error
+	// patience is how long a request waits for the reservations of others.
 	patience() time.Duration
 }
 
@@ -32,7 +32,7 @@ func (l *Ledger) boundsOf(by Holder) (all []bound) {
 	return all
 }
 
-// day is the budget of a tenant's day.
+// day is the daily budget of a tenant.
 type day struct {
 	*Ledger
 	tenant domain.TenantID
@@ -40,23 +40,23 @@ type day struct {
 
 func (d day) limit() domain.SharedBudget { return d.daily[d.tenant] }
 
-func (d day) allotment() *allotment { return d.today(d.tenant) }
+func (d day) allotment() *allotment { return d.dailyAllotment(d.tenant) }
 
 func (d day) patience() time.Duration { return 30 * time.Second }
 
-func (d day) spent(a *allotment) error {
+func (d day) spentError(a *allotment) error {
 	err := domain.Errorf(domain.CodeDailyBudgetSpent, "The tenant %s has spent the budget of its day (%s). The next day begins at %s.",
 		d.tenant, inWords(d.limit()), a.account.Until.Format(time.RFC3339))
 	err.RetryAfter = max(a.account.Until.Sub(d.now()), time.Second)
 	return err.With(domain.ErrBudgetSpent)
 }
 
-func (d day) unpriced() error {
+func (d day) unpricedError() error {
 	return domain.Errorf(domain.CodeLimitReached, "The tenant %s has a daily budget of %g, and what the model costs is not known.",
 		d.tenant, d.limit().Cost).With(domain.ErrCostUnknown)
 }
 
-// tree is the budget of a root, from which all executions of its tree take.
+// tree is the budget of a root, which all executions of its tree share.
 type tree struct {
 	*Ledger
 	by Holder
@@ -64,22 +64,22 @@ type tree struct {
 
 func (t tree) limit() domain.SharedBudget { return t.by.Tree }
 
-// keepTree is how long the account of a tree is kept that nobody takes anything from. The store removes it together with the root.
+// keepTree is how long an unused account of a tree is kept. The store removes it together with the root.
 const keepTree = 400 * 24 * time.Hour
 
 func (t tree) allotment() *allotment {
-	return t.account(store.BudgetAccount{Name: store.AccountOfTree(t.by.Root), Limit: t.by.Tree.Limit(), Until: t.now().Add(keepTree)})
+	return t.allotmentOf(store.BudgetAccount{Name: store.AccountOfTree(t.by.Root), Limit: t.by.Tree.Limit(), Until: t.now().Add(keepTree)})
 }
 
-// patience is longer than that of a day: who gets nothing fails, and cannot be resumed.
+// patience is longer than that of a day: an execution that gets nothing fails, and cannot be resumed.
 func (t tree) patience() time.Duration { return 5 * time.Minute }
 
-func (t tree) spent(*allotment) error {
+func (t tree) spentError(*allotment) error {
 	return domain.Errorf(domain.CodeLimitReached, "The execution %s and all that was delegated below it have used up the budget that they share (%s).",
 		t.by.Root, inWords(t.limit())).With(domain.ErrTreeBudgetSpent)
 }
 
-func (t tree) unpriced() error {
+func (t tree) unpricedError() error {
 	return domain.Errorf(domain.CodeLimitReached, "The execution %s shares a budget of %g with all that was delegated below it, and what the model costs is not known.",
 		t.by.Root, t.limit().Cost).With(domain.ErrCostUnknown)
 }

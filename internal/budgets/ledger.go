@@ -32,7 +32,7 @@ type Ledger struct {
 
 	mu         sync.Mutex
 	allotments map[string]*allotment // by the name of the account
-	unwritten  []settlement          // that the database has not taken yet
+	unwritten  []settlement          // not yet in the database
 }
 
 // settlement ends a reservation.
@@ -49,14 +49,14 @@ func NewLedger(s Store, replica store.ReplicaID, daily map[domain.TenantID]domai
 // Daily is the daily budget of a tenant; without one it is the zero value.
 func (l *Ledger) Daily(tenant domain.TenantID) domain.SharedBudget { return l.daily[tenant] }
 
-// Check returns why nothing can be started for a tenant now: the budget of its day is spent.
+// Check returns an error if the daily budget of a tenant is spent, so that nothing can be started for it now.
 func (l *Ledger) Check(ctx context.Context, tenant domain.TenantID) error {
 	if l.daily[tenant].IsZero() {
 		return nil
 	}
 	d := day{l, tenant}
 	a := d.allotment()
-	if l.has(a) {
+	if l.hasLeft(a) {
 		return nil
 	}
 	if left, err := l.store.BudgetLeft(ctx, a.account); left || err != nil {
@@ -68,20 +68,20 @@ func (l *Ledger) Check(ctx context.Context, tenant domain.TenantID) error {
 	case found.Left || found.Held:
 		return nil
 	default:
-		return d.spent(a)
+		return d.spentError(a)
 	}
 }
 
-// today is the allotment of this replica from the present day of a tenant.
-func (l *Ledger) today(tenant domain.TenantID) *allotment {
+// dailyAllotment is the allotment of this replica from the present day of a tenant.
+func (l *Ledger) dailyAllotment(tenant domain.TenantID) *allotment {
 	day := l.now().UTC().Truncate(24 * time.Hour)
-	return l.account(store.BudgetAccount{
+	return l.allotmentOf(store.BudgetAccount{
 		Name: day.Format(time.DateOnly) + " " + string(tenant), Limit: l.daily[tenant].Limit(), Until: day.Add(24 * time.Hour),
 	})
 }
 
-// account is the allotment of this replica from an account.
-func (l *Ledger) account(of store.BudgetAccount) *allotment {
+// allotmentOf is the allotment of this replica from an account.
+func (l *Ledger) allotmentOf(of store.BudgetAccount) *allotment {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.allotments[of.Name]
@@ -89,11 +89,11 @@ func (l *Ledger) account(of store.BudgetAccount) *allotment {
 		a = newAllotment(of)
 		l.allotments[of.Name] = a
 	}
-	a.found = time.Now()
+	a.lastLookup = time.Now()
 	return a
 }
 
-// Release ends the reservations that earlier drivers of an execution have left.
+// Release ends the reservations of earlier drivers of an execution.
 func (l *Ledger) Release(ctx context.Context, of Holder) error {
 	if len(l.boundsOf(of)) == 0 {
 		return nil
@@ -102,42 +102,42 @@ func (l *Ledger) Release(ctx context.Context, of Holder) error {
 }
 
 const (
-	lookEvery = time.Second
-	// keepIdle is how long a replica keeps an allotment that it has no reservation of.
+	runEvery = time.Second
+	// keepIdle is how long a replica keeps an allotment without a reservation.
 	keepIdle = 2 * time.Second
-	// writeTimeout ends a writing that nobody waits for.
+	// writeTimeout bounds a write that no request waits for.
 	writeTimeout = 3 * time.Second
-	// forgetEvery and keepOver are how often rows of accounts that are over are removed, and how long they are kept.
-	forgetEvery = time.Hour
-	keepOver    = 48 * time.Hour
-	forgetBatch = 1000
+	// removeEvery and keepExpired are how often rows of expired accounts are removed, and how long they are kept.
+	removeEvery = time.Hour
+	keepExpired = 48 * time.Hour
+	removeBatch = 1000
 )
 
-// Run returns what this replica does not need, until ctx ends; then it returns everything.
+// Run returns unused allotments of this replica, until ctx ends; then it returns all of them.
 func (l *Ledger) Run(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
+	ticker := time.NewTicker(runEvery)
 	defer ticker.Stop()
-	for forgotten := (time.Time{}); ; {
-		l.rewrite(ctx)
+	for removed := (time.Time{}); ; {
+		l.retryUnwritten(ctx)
 		l.returnIdle(ctx, keepIdle)
-		if time.Since(forgotten) >= forgetEvery {
-			forgotten = time.Now()
-			l.forget(ctx)
+		if time.Since(removed) >= removeEvery {
+			removed = time.Now()
+			l.removeExpired(ctx)
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 			defer cancel()
-			l.rewrite(last)
+			l.retryUnwritten(last)
 			l.returnIdle(last, 0)
 			return
 		}
 	}
 }
 
-// rewrite writes the settlements that the database did not take.
-func (l *Ledger) rewrite(ctx context.Context) {
+// retryUnwritten writes the settlements that could not be written before.
+func (l *Ledger) retryUnwritten(ctx context.Context) {
 	l.mu.Lock()
 	waiting := l.unwritten
 	l.unwritten = nil
@@ -152,16 +152,16 @@ func (l *Ledger) rewrite(ctx context.Context) {
 	}
 }
 
-// returnIdle returns the allotments from which nothing has been reserved for so long.
+// returnIdle returns the allotments that were not used for some time.
 func (l *Ledger) returnIdle(ctx context.Context, after time.Duration) {
 	l.mu.Lock()
 	var idle []*allotment
 	for name, a := range l.allotments {
 		switch {
-		case a.open > 0 || len(a.asking) > 0 || time.Since(a.used) < after || time.Since(a.found) < after:
+		case a.open > 0 || len(a.busy) > 0 || time.Since(a.lastUse) < after || time.Since(a.lastLookup) < after:
 		case a.left != (domain.Spending{}):
 			idle = append(idle, a)
-		default: // whoever needs it again makes another one
+		default: // the next reservation makes another one
 			delete(l.allotments, name)
 		}
 	}
@@ -197,13 +197,13 @@ func (l *Ledger) giveBack(ctx context.Context, a *allotment) error {
 	return err
 }
 
-func (l *Ledger) forget(ctx context.Context) {
+func (l *Ledger) removeExpired(ctx context.Context) {
 	for {
-		gone, err := l.store.ForgetBudgets(ctx, keepOver, forgetBatch)
+		gone, err := l.store.ForgetBudgets(ctx, keepExpired, removeBatch)
 		if err != nil && ctx.Err() == nil {
 			slog.Warn("cannot remove budgets that are over", "error", err)
 		}
-		if err != nil || gone < forgetBatch {
+		if err != nil || gone < removeBatch {
 			return
 		}
 	}

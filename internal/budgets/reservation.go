@@ -20,8 +20,8 @@ type Holder struct {
 	Tree      domain.SharedBudget // of the root, for the whole tree
 }
 
-// askEvery is how often a request that waits asks whether other replicas have returned something.
-const askEvery = 500 * time.Millisecond
+// retryEvery is how often a waiting request checks whether other replicas have returned a part of their allotments.
+const retryEvery = 500 * time.Millisecond
 
 // Reserve implements [domain.Host.Reserve] for a driver.
 func (l *Ledger) Reserve(ctx context.Context, by Holder, request domain.Estimate) (domain.Reservation, error) {
@@ -39,7 +39,7 @@ func (l *Ledger) Reserve(ctx context.Context, by Holder, request domain.Estimate
 	return all, nil
 }
 
-// Share is what a turn of an external agent reserves at once: nobody knows before how much it will use. Without a budget that it shares there is none.
+// Share is the portion that a turn of an external agent reserves at a time, because its usage is unknown before. shared is false without a shared budget.
 func (l *Ledger) Share(by Holder) (share domain.Estimate, shared bool) {
 	const turns = 16 // of a budget
 	share.Cost = new(0.0)
@@ -57,7 +57,7 @@ func (l *Ledger) Share(by Holder) (share domain.Estimate, shared bool) {
 	return share, shared
 }
 
-// reservations are those of one request from all budgets that its execution shares.
+// reservations are those of one request, from all budgets that its execution shares.
 type reservations []*reservation
 
 // Extend implements [domain.Reservation]. It reserves from all of them, or from none.
@@ -80,7 +80,7 @@ func (all reservations) Settle(usage domain.Usage, whole bool) {
 	}
 }
 
-// reservation is what one request has reserved from one budget, in parts.
+// reservation is the reservation of one request from one budget, in parts.
 type reservation struct {
 	ledger *Ledger
 	by     Holder
@@ -90,14 +90,14 @@ type reservation struct {
 	parts []part
 }
 
-// part is reserved from one allotment.
+// part is the part of a reservation that comes from one allotment.
 type part struct {
 	*allotment
-	number int
-	amount domain.Spending
+	generation int
+	amount     domain.Spending
 }
 
-// extend reserves another part. While the database is away it tries again: a request that was not sent has lost nothing.
+// extend reserves another part. While the database does not answer it tries again: a request that was not sent loses nothing by waiting.
 func (r *reservation) extend(ctx context.Context, more domain.Estimate) error {
 	amount, err := amountOf(r.bound, more)
 	if err != nil {
@@ -126,7 +126,7 @@ func (r *reservation) extend(ctx context.Context, more domain.Estimate) error {
 	}
 }
 
-// retract gives the newest part back, of which nothing was used.
+// retract returns the newest part, which is unused.
 func (r *reservation) retract() {
 	r.mu.Lock()
 	newest := r.parts[len(r.parts)-1]
@@ -144,7 +144,7 @@ func (r *reservation) reserved() (sum domain.Spending) {
 	return sum
 }
 
-// reserve takes a part and writes that down.
+// reserve takes a part and writes it to the database.
 func (l *Ledger) reserve(ctx context.Context, by Holder, from bound, amount, own domain.Spending) (part, error) {
 	p, err := l.take(ctx, from, amount, own)
 	if err != nil {
@@ -156,14 +156,14 @@ func (l *Ledger) reserve(ctx context.Context, by Holder, from bound, amount, own
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.number != p.allotment.number { // it was taken from an allotment that was reclaimed, and written down under the next one
-		p.left, p.reserved, p.number = p.left.Minus(amount), p.reserved.Plus(amount), p.allotment.number
+	if p.generation != p.allotment.generation { // it was taken from an allotment that was then reclaimed, and written under the next one
+		p.left, p.reserved, p.generation = p.left.Minus(amount), p.reserved.Plus(amount), p.allotment.generation
 	}
 	return p, nil
 }
 
 func (r *reservation) settle(usage domain.Usage, whole bool) {
-	used := spent(usage, r.reserved(), whole)
+	used := spendingOf(usage, r.reserved(), whole)
 	r.mu.Lock()
 	parts := r.parts
 	r.parts = nil
@@ -171,7 +171,7 @@ func (r *reservation) settle(usage domain.Usage, whole bool) {
 	for i, p := range parts {
 		most := p.amount
 		if i == len(parts)-1 {
-			most = used // what is more than was reserved belongs to the newest part
+			most = used // usage beyond the reservation belongs to the newest part
 		}
 		here := domain.Spending{Tokens: min(used.Tokens, most.Tokens), Nanos: min(used.Nanos, most.Nanos)}
 		used = used.Minus(here)
@@ -179,8 +179,8 @@ func (r *reservation) settle(usage domain.Usage, whole bool) {
 	}
 }
 
-// spent is what a request has used that had reserved so much.
-func spent(usage domain.Usage, reserved domain.Spending, whole bool) (used domain.Spending) {
+// spendingOf is the spending of a request, from its usage and its reservation.
+func spendingOf(usage domain.Usage, reserved domain.Spending, whole bool) (used domain.Spending) {
 	if tokens := usage.Tokens(); tokens != nil {
 		used.Tokens = max(0, *tokens)
 	} else if whole {
@@ -194,20 +194,20 @@ func spent(usage domain.Usage, reserved domain.Spending, whole bool) (used domai
 	return used
 }
 
-// amountOf is an estimate as an amount, which is never zero: also a request that costs nothing needs something to be left. Where only the tokens have a limit, a
-// cost that nobody knows counts as that.
+// amountOf is an estimate as an amount. It is never zero: a request that costs nothing also needs something to be left. If only the tokens have a limit, an
+// unknown cost counts as a billionth.
 func amountOf(from bound, request domain.Estimate) (domain.Spending, error) {
 	amount := domain.Spending{Tokens: max(1, request.Tokens), Nanos: 1}
 	switch {
 	case request.Cost != nil:
 		amount.Nanos = max(1, domain.NanosOf(*request.Cost))
 	case from.limit().Cost > 0:
-		return amount, from.unpriced()
+		return amount, from.unpricedError()
 	}
 	return amount, nil
 }
 
-// take takes so much from a budget, as long as anything is left of it.
+// take takes an amount from a budget, as long as anything is left of it.
 func (l *Ledger) take(ctx context.Context, from bound, amount, own domain.Spending) (part, error) {
 	until := time.Now().Add(from.patience())
 	for {
@@ -227,9 +227,9 @@ func (l *Ledger) take(ctx context.Context, from bound, amount, own domain.Spendi
 			continue // others were faster
 		}
 		if !got.Held || time.Now().After(until) {
-			return part{}, from.spent(a)
+			return part{}, from.spentError(a)
 		}
-		if err := pause(ctx, returned, askEvery); err != nil {
+		if err := pause(ctx, returned, retryEvery); err != nil {
 			return part{}, err
 		}
 	}
@@ -239,11 +239,11 @@ func (l *Ledger) take(ctx context.Context, from bound, amount, own domain.Spendi
 func (l *Ledger) takeLeft(a *allotment, amount domain.Spending, whole bool) (p part, returned <-chan struct{}, taken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if whole && !a.covers(amount) || !a.some() {
+	if whole && !a.covers(amount) || !a.hasLeft() {
 		return part{}, a.returned, false
 	}
 	a.take(amount)
-	return part{a, a.number, amount}, nil, true
+	return part{a, a.generation, amount}, nil, true
 }
 
 func pause(ctx context.Context, returned <-chan struct{}, most time.Duration) error {
@@ -262,15 +262,15 @@ func pause(ctx context.Context, returned <-chan struct{}, most time.Duration) er
 func (l *Ledger) putBack(p part, used domain.Spending) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	p.putBack(p.number, p.amount, used)
+	p.putBack(p.generation, p.amount, used)
 }
 
-// reclaimed forgets an allotment that no longer belongs to this replica.
+// reclaimed resets an allotment that no longer belongs to this replica.
 func (l *Ledger) reclaimed(p part) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.allotment.number == p.number {
-		p.forget()
+	if p.allotment.generation == p.generation {
+		p.reset()
 	}
 }
 
@@ -278,8 +278,8 @@ func (l *Ledger) entry(by Holder, p part) store.BudgetReservation {
 	return store.BudgetReservation{Account: p.account, Replica: l.replica, Execution: by.Execution, Epoch: by.Epoch, Amount: p.amount}
 }
 
-// settle ends a part of a reservation. In memory it does so at once. If the database is away it is written later: until then, others take the reservation for
-// used.
+// settle ends a part of a reservation. In memory it ends at once. If the database does not answer, the settlement is written later; until then, the
+// reservation counts as used for other replicas.
 func (l *Ledger) settle(by Holder, p part, used domain.Spending) {
 	l.putBack(p, used)
 	ctx, cancel := context.WithTimeout(context.Background(), writeTimeout)
