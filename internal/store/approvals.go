@@ -12,7 +12,7 @@ import (
 // ApprovalFilter chooses from the approvals of a tenant. Zero values choose all.
 type ApprovalFilter struct {
 	Execution domain.ExecutionID
-	Root      domain.ExecutionID // whose tree has asked, itself included
+	Root      domain.ExecutionID // approvals of its tree, itself included
 	Status    []domain.ApprovalStatus
 	Cursor    string // Next of the page before
 	Limit     int

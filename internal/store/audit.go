@@ -11,7 +11,7 @@ import (
 // AuditFilter chooses from the audit of a tenant. Zero values choose all.
 type AuditFilter struct {
 	Execution domain.ExecutionID
-	Root      domain.ExecutionID // what was done by it, and by all executions below it
+	Root      domain.ExecutionID // entries about it, and about all executions below it
 	Action    string
 	After     int64 // the seq of the last entry that is known
 	Limit     int   // 0: as many as a page of other lists has

@@ -10,16 +10,16 @@ import (
 )
 
 // A budget that executions share is an account. If each request to a model locked the row of its account, all executions of a tenant would wait for
-// each other. So a replica takes an allotment from the account, and keeps count of it in memory; what each execution reserves and uses is a row of its own, which
-// nobody else writes. From these rows others find out what is left of the allotment of a replica that died.
+// each other. So a replica takes an allotment from the account, and counts it in memory. The reservations and the usage of each execution are a row of its
+// own, which only its driver writes. From these rows other replicas compute the rest of the allotment of a dead replica.
 //
-// Whoever locks several rows takes allotments first, then reservations, then accounts.
+// A transaction that locks several rows takes allotments first, then reservations, then accounts.
 
 // BudgetAccount is a budget that executions share, such as that of a tenant's day, or of a tree.
 type BudgetAccount struct {
 	Name  string
 	Limit domain.Spending // 0 = no bound
-	Until time.Time       // when it is over
+	Until time.Time       // when it expires
 }
 
 // AccountOfTree is the name of the account of a tree. It is removed with the root.
@@ -29,20 +29,20 @@ func AccountOfTree(root domain.ExecutionID) string { return "tree " + string(roo
 type AllotmentRequest struct {
 	Account BudgetAccount
 	Replica ReplicaID
-	Owed    domain.Spending // that was used beyond the allotment; it is handed out whatever the limit says
+	Owed    domain.Spending // used beyond the allotment; it is handed out even beyond the limit
 	Wanted  domain.Spending
-	Own     domain.Spending // that who asks has reserved already: it does not wait for itself
+	Own     domain.Spending // already reserved by the caller, which does not wait for itself
 }
 
-// Allotted is what became of an [AllotmentRequest].
+// Allotted is the result of an [AllotmentRequest].
 type Allotted struct {
-	Given domain.Spending // a part of what is left at least, so that the next requests need not ask; less than Wanted where less is left
+	Given domain.Spending // often more than Wanted, so that the next requests need not ask; less if less is left
 	New   bool            // there was no allotment, or it was reclaimed: then Owed was not handed out
 	Left  bool            // something was left before
-	Held  bool            // nothing was, but others hold a part that is not used
+	Held  bool            // nothing was left, but others hold an unused part
 }
 
-// allotmentPart is which part of what is left a replica is given at least.
+// allotmentPart is the divisor of the rest that gives the smallest allotment.
 const allotmentPart = 16
 
 // Allot hands out a part of an account. It reclaims the allotments of dead replicas first.
@@ -84,7 +84,7 @@ func (s *Store) Allot(ctx context.Context, r AllotmentRequest) (given Allotted, 
 func (r AllotmentRequest) account() string { return text(r.Account.Name) }
 func (r AllotmentRequest) replica() string { return text(string(r.Replica)) }
 
-// portion is what is handed out where so much is taken.
+// portion is the amount that an account hands out when taken is already handed out.
 func portion(r AllotmentRequest, taken domain.Spending) (given domain.Spending, left bool) {
 	part := func(limit, taken, wanted int64) (int64, bool) {
 		switch room := limit - taken; {
@@ -100,19 +100,19 @@ func portion(r AllotmentRequest, taken domain.Spending) (given domain.Spending, 
 	}
 	tokens, some := part(r.Account.Limit.Tokens, taken.Tokens, r.Wanted.Tokens)
 	nanos, money := part(r.Account.Limit.Nanos, taken.Nanos, r.Wanted.Nanos)
-	if !some && r.Wanted.Tokens > 0 || !money && r.Wanted.Nanos > 0 { // a part of the other is of no use
+	if !some && r.Wanted.Tokens > 0 || !money && r.Wanted.Nanos > 0 { // the other part alone is of no use
 		return domain.Spending{}, false
 	}
 	return domain.Spending{Tokens: tokens, Nanos: nanos}, some && money
 }
 
-// reclaimAllotments ends the allotments of dead replicas. Their reservations are charged to the account from then on, and the rest is what it returns. Only an
+// reclaimAllotments ends the allotments of dead replicas, and returns their rest. From then on their reservations are charged to the account. Only an
 // allotment that is locked here is counted: another replica may reclaim the same one.
-func (s *Store) reclaimAllotments(ctx context.Context, tx *sql.Tx, account BudgetAccount, but ReplicaID) (rest domain.Spending, err error) {
+func (s *Store) reclaimAllotments(ctx context.Context, tx *sql.Tx, account BudgetAccount, except ReplicaID) (rest domain.Spending, err error) {
 	dead, err := collect(ctx, tx, scanValue[string], `
 		select replica from budget_ledger l where account = $1 and replica <> '' and replica <> $2 and execution_id = ''
 			and not exists (select 1 from replicas r where r.id = l.replica and r.lease_until_us > now_us())
-		order by replica`, text(account.Name), text(string(but)))
+		order by replica`, text(account.Name), text(string(except)))
 	if err != nil {
 		return rest, err
 	}
@@ -138,7 +138,7 @@ func (s *Store) reclaimAllotments(ctx context.Context, tx *sql.Tx, account Budge
 	return rest, nil
 }
 
-// budgetIsHeld reports whether others than who asks hold a part of a budget that is not used, wherever nothing of it is left.
+// budgetIsHeld reports whether other callers hold an unused part of a budget of which nothing is left.
 func (s *Store) budgetIsHeld(ctx context.Context, tx *sql.Tx, r AllotmentRequest, taken domain.Spending) (bool, error) {
 	held, err := one(ctx, tx, scanSpending, `
 		select cast(coalesce(sum(case when replica = '' then reserved_tokens when execution_id = '' then tokens else -tokens end), 0) as bigint),
@@ -149,7 +149,7 @@ func (s *Store) budgetIsHeld(ctx context.Context, tx *sql.Tx, r AllotmentRequest
 	return !spent, err
 }
 
-// chargeAccount adds to what an account has handed out, and returns that. It keeps the row locked.
+// chargeAccount adds to the sum that an account has handed out, and returns the sum. It keeps the row locked.
 func (s *Store) chargeAccount(ctx context.Context, tx *sql.Tx, account BudgetAccount, by domain.Spending) (domain.Spending, error) {
 	return one(ctx, tx, scanSpending, charge+` returning tokens, nanos`, text(account.Name), "", by.Tokens, by.Nanos, account.Until.UnixMicro())
 }
@@ -169,8 +169,8 @@ func scanSpending(row scanner) (s domain.Spending, err error) {
 	return s, row.Scan(&s.Tokens, &s.Nanos)
 }
 
-// ReturnAllotment gives a part of an allotment back that its replica does not need. What is below zero was used beyond the allotment. An allotment that
-// was reclaimed has nothing to give back.
+// ReturnAllotment returns an unneeded part of an allotment to its account. A part below zero is usage beyond the allotment. A reclaimed allotment has
+// nothing to return.
 func (s *Store) ReturnAllotment(ctx context.Context, account BudgetAccount, replica ReplicaID, part domain.Spending) error {
 	return s.transact(ctx, "return a part of a budget", func(tx *sql.Tx) error {
 		there, err := affected(tx.ExecContext(ctx, `
@@ -183,7 +183,7 @@ func (s *Store) ReturnAllotment(ctx context.Context, account BudgetAccount, repl
 	})
 }
 
-// BudgetLeft reports whether something of an account was not handed out yet.
+// BudgetLeft reports whether an account still has something to hand out.
 func (s *Store) BudgetLeft(ctx context.Context, account BudgetAccount) (bool, error) {
 	taken, err := selectFirst(ctx, s, "read a budget", scanSpending, `
 		select tokens, nanos from budget_ledger where account = $1 and replica = '' and execution_id = '' and epoch = 0`, text(account.Name))
@@ -191,7 +191,7 @@ func (s *Store) BudgetLeft(ctx context.Context, account BudgetAccount) (bool, er
 	return left, err
 }
 
-// BudgetReservation is what the driver of an execution has reserved from the allotment of its replica.
+// BudgetReservation is a reservation by the driver of an execution from the allotment of its replica.
 type BudgetReservation struct {
 	Account   BudgetAccount
 	Replica   ReplicaID
@@ -200,10 +200,10 @@ type BudgetReservation struct {
 	Amount    domain.Spending
 }
 
-// ErrReclaimed is in the chain of the error of [Store.ReserveBudget] if the allotment is the replica's no more: its lease was over.
+// ErrReclaimed is in the chain of the error of [Store.ReserveBudget] if the replica has lost the allotment, because its lease was over.
 var ErrReclaimed = errors.New("the allotment was reclaimed")
 
-// ReserveBudget reserves from an allotment. It is refused as domain.CodeStale where the execution has another driver by now, and if the allotment
+// ReserveBudget reserves from an allotment. It is refused as domain.CodeStale if the execution has another driver by now, and if the allotment
 // was reclaimed. The statement keeps the allotment from being reclaimed before the reservation can be seen, and locks it for nobody else.
 func (s *Store) ReserveBudget(ctx context.Context, r BudgetReservation) error {
 	return s.transact(ctx, "reserve from a budget", func(tx *sql.Tx) error {
@@ -233,7 +233,7 @@ func (s *Store) ReserveBudget(ctx context.Context, r BudgetReservation) error {
 	})
 }
 
-// SettleBudget ends a reservation, and adds what was used. It does so also for a driver that has lost its execution: what was used was used.
+// SettleBudget ends a reservation, and adds the usage. It also does so for a driver that has lost its execution, because the usage is real.
 func (s *Store) SettleBudget(ctx context.Context, r BudgetReservation, used domain.Spending) error {
 	return s.transact(ctx, "settle with a budget", func(tx *sql.Tx) error {
 		settled, err := affected(tx.ExecContext(ctx, settleReservation,
@@ -256,7 +256,7 @@ const settleReservation = `
 		reserved_nanos = case when reserved_nanos > $6 then reserved_nanos - $6 else 0 end
 	where account = $1 and replica = $2 and execution_id = $3 and epoch = $4`
 
-// changeCharged changes a reservation whose allotment was reclaimed, and with it what the account has handed out. Where there is none, it does nothing.
+// changeCharged changes a reservation whose allotment was reclaimed, and with it the sum that the account has handed out. Without one it does nothing.
 func (s *Store) changeCharged(ctx context.Context, tx *sql.Tx, account BudgetAccount, id domain.ExecutionID, epoch int64, change func() error) error {
 	charged := func() (domain.Spending, error) {
 		return one(ctx, tx, scanSpending, `
@@ -280,7 +280,7 @@ func (s *Store) changeCharged(ctx context.Context, tx *sql.Tx, account BudgetAcc
 	return err
 }
 
-// ReleaseBudgets ends the reservations that earlier drivers of an execution have left. Nobody knows what their requests have used.
+// ReleaseBudgets ends the reservations of earlier drivers of an execution. The usage of their requests is unknown.
 func (s *Store) ReleaseBudgets(ctx context.Context, id domain.ExecutionID, epoch int64) error {
 	return s.transact(ctx, "release the budgets of earlier drivers", func(tx *sql.Tx) error {
 		type left struct {
@@ -316,7 +316,7 @@ func (s *Store) ReleaseBudgets(ctx context.Context, id domain.ExecutionID, epoch
 	})
 }
 
-// ForgetBudgets removes up to limit rows of accounts that have been over for longer than age, and returns how many.
+// ForgetBudgets removes up to limit rows of accounts that expired longer than age ago, and returns their number.
 func (s *Store) ForgetBudgets(ctx context.Context, age time.Duration, limit int) (int, error) {
 	gone, err := s.exec(ctx, "forget budgets", `
 		delete from budget_ledger where (account, replica, execution_id, epoch) in (

@@ -59,18 +59,18 @@ type Change struct {
 	Park *Park
 
 	// Linked are changes of other executions, each of another one, that are written with this one: all of them or nothing. Each is a creation under epoch 1,
-	// or under epoch 0. A driver creates the children of its execution so, tells the parent of its own rest, and ends its children. Only IfLive
-	// lets one be left out.
+	// or under epoch 0. In this way a driver creates the children of its execution, reports its own rest to the parent, and ends its children. Only IfLive
+	// lets a linked change be left out.
 	Linked []Change
-	// IfLive, of a linked change under epoch 0: it is left out where its execution has ended, or is gone.
+	// IfLive, of a linked change under epoch 0: it is left out if its execution has ended, or is gone.
 	IfLive bool
 	// Quiet, of a linked change under epoch 0: its events are for readers. They neither notify the driver nor wake the execution.
 	Quiet bool
 
-	// Rest, by the driver of a child and with the end of a turn, is the result that the child has for its parent now, see domain.Child. Those that the
-	// parent has not taken yet are kept with it.
+	// Rest, by the driver of a child and with the end of a turn, is the new result of the child for its parent, see domain.Child. Earlier results that the
+	// parent has not taken are kept with it.
 	Rest *domain.DelegateResult
-	// Taken, by the driver of a parent, are the results that it has taken: of each child the number of the rest.
+	// Taken, by the driver of a parent, are the results that it has taken: by child, the number of the rest.
 	Taken map[domain.ExecutionID]int
 
 	Resumed bool // the driver has handled the request to resume; the next interruption needs a new one
@@ -228,7 +228,7 @@ type Result struct {
 	LastSeq int64
 	// Repeated: the answer or acceptance existed already. Nothing of the change is written, so its events have no seq.
 	Repeated bool
-	// Linked are the results of the linked changes, in their order. One that was left out has an error, and so have all where Err is not nil.
+	// Linked are the results of the linked changes, in their order. A change that was left out has an error, and so have all if Err is not nil.
 	Linked []Result
 	// Tenant owns the execution.
 	Tenant domain.TenantID
@@ -240,7 +240,7 @@ type Result struct {
 	//     or not any more, or blocks were accepted and the driver does not know it;
 	//   - domain.CodeConflict: the idempotency key is taken, or the id or number of something new, or the execution of a linked change has ended or
 	//     is gone;
-	//   - domain.CodeExecutionEnded, domain.CodeTooMany: the tree of a new child is over, or full;
+	//   - domain.CodeExecutionEnded, domain.CodeTooMany: the tree of a new child has ended, or is full;
 	//   - what [NewPrompt], [ResumeRequest], [ClientAnswering] and [Acceptance] name.
 	Err error
 }

@@ -7,8 +7,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// Children returns the children of an execution in the order in which they were created, deleted ones included. It asks for no tenant: the caller drives
-// the parent. A child that is idle because its own children are not done is live: their results open a further turn of it.
+// Children returns the children of an execution in the order in which they were created, deleted ones included. It takes no tenant: the caller drives
+// the parent. An idle child whose own children are not done is live: their results open a further turn of it.
 func (s *Store) Children(ctx context.Context, parent domain.ExecutionID) ([]domain.Child, error) {
 	return selectAll(ctx, s, "read the children of an execution", scanChild, `
 		select c.execution_id, c.parent_id, c.root_id, c.tool_call_id, c.name, e.status, c.rests, c.taken, c.result,

@@ -18,7 +18,7 @@ import (
 // nothing of the batch is in the database, except where it wraps [ErrCommitUnknown].
 func (s *Store) Commit(ctx context.Context, changes []Change) ([]Result, error) {
 	b := &batch{store: s, ctx: ctx, places: map[domain.ExecutionID]int{}, banned: map[int]error{}}
-	b.changes, b.mains = unlinked(changes)
+	b.changes, b.mains = flattened(changes)
 	if err := b.check(); err != nil {
 		return nil, err
 	}
@@ -135,8 +135,8 @@ func makeText(changes []Change) {
 type batch struct {
 	store   *Store
 	ctx     context.Context
-	changes []Change                   // with the linked ones, see unlinked
-	mains   []int                      // of each change the place of the one that it is linked to, or its own; nil: nothing is linked
+	changes []Change                   // with the linked ones, see flattened
+	mains   []int                      // for each change, the place of its main change, or its own; nil: nothing is linked
 	order   []int                      // of the changes, by execution: the order of their locks
 	places  map[domain.ExecutionID]int // of the changes
 	banned  map[int]error              // changes that were refused after they had written something
@@ -248,7 +248,7 @@ func (b *batch) live(yield func(int, *Change) bool) {
 	}
 }
 
-// refuse refuses a change, and with it those that it is linked with.
+// refuse refuses a change, and all changes that are linked with it.
 func (b *batch) refuse(i int, why error) {
 	first, end := b.linkedWith(i)
 	written := false

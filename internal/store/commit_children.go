@@ -8,8 +8,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// withRoots adds the roots of the children that are created, so that their heads are locked in the order of all heads. While the head of its root is locked,
-// a tree neither grows nor ends nor is deleted.
+// withRoots adds the roots of new children, so that their heads are locked in the order of all heads. While the head of its root is locked, a tree neither
+// grows nor ends nor is deleted.
 func (b *batch) withRoots(rows []row) []row {
 	own := rows
 	for _, c := range b.live {
@@ -19,7 +19,7 @@ func (b *batch) withRoots(rows []row) []row {
 		}
 		root := text(string(parent.Root))
 		if !slices.ContainsFunc(rows, func(r row) bool { return r.values[0] == root }) { // one row for a head: an update takes any of several
-			rows = append(rows, row{noChange, append([]any{root, int64(onlyLocked), int64(0), int64(0), int64(0), int64(0)}, (*Park)(nil).values()...)})
+			rows = append(rows, row{noChange, append([]any{root, int64(lockOnlyEpoch), int64(0), int64(0), int64(0), int64(0)}, (*Park)(nil).values()...)})
 		}
 	}
 	if len(rows) > len(own) {
@@ -36,14 +36,14 @@ func (c *Change) parent() *domain.Parent {
 	return c.Create.Execution.Request.Parent
 }
 
-// tree is what decides whether a root gets one more child below it.
+// tree is the state of a tree that decides whether it takes one more child.
 type tree struct {
 	root, tenant string
-	over         bool // the root has ended, or is deleted
+	closed       bool // the root has ended, or is deleted
 	children     int
 }
 
-// createChildren writes the rows of children, and refuses those whose tree is full or over.
+// createChildren writes the rows of children, and refuses children whose tree is full or closed.
 func (b *batch) createChildren() error {
 	trees, err := b.trees()
 	if err != nil {
@@ -76,7 +76,7 @@ func (b *batch) createChildren() error {
 		select id, tenant, parent, root, call, name, path from v where true`)
 }
 
-// trees reads the trees that get children, by their roots. Their heads are locked.
+// trees reads the trees of new children, by their roots. The heads of the roots are locked.
 func (b *batch) trees() (map[string]*tree, error) {
 	var rows []row
 	trees := map[string]*tree{}
@@ -88,7 +88,7 @@ func (b *batch) trees() (map[string]*tree, error) {
 		}
 	}
 	found, err := ask(b, `id text`, rows, func(row scanner) (t tree, err error) {
-		return t, row.Scan(&t.root, &t.tenant, &t.over, &t.children)
+		return t, row.Scan(&t.root, &t.tenant, &t.closed, &t.children)
 	}, `
 		select h.execution_id, h.tenant_id, h.ended = 1 or h.deleted_us is not null, (select count(*) from children c where c.root_id = h.execution_id)
 		from v join execution_heads h on h.execution_id = v.id`)
@@ -100,7 +100,7 @@ func (b *batch) trees() (map[string]*tree, error) {
 
 func (t *tree) refusal(child *domain.Execution) error {
 	switch {
-	case t.root == "" || t.over || t.tenant != text(string(child.Tenant)):
+	case t.root == "" || t.closed || t.tenant != text(string(child.Tenant)):
 		return domain.Errorf(domain.CodeExecutionEnded, "The root execution %s has ended, or is gone: it gets no more children.", child.Request.Parent.Root)
 	case t.children >= domain.MaxTree:
 		return domain.Errorf(domain.CodeTooMany, "There are %d executions below the root %s already: no more can be delegated.", t.children, t.root)
@@ -108,8 +108,8 @@ func (t *tree) refusal(child *domain.Execution) error {
 	return nil
 }
 
-// restChildren writes what children have for their parents, and what parents have taken. Both may move the same row in one transaction, and two
-// transactions the same two rows: so all are locked first, by id.
+// restChildren writes the results of children, and the results that parents have taken. Both may change the same row in one transaction, and two
+// transactions the same two rows: so all rows are locked first, by id.
 func (b *batch) restChildren() error {
 	var locks, rests, takes []row
 	for i, c := range b.live {
@@ -156,8 +156,8 @@ type lockedChild struct {
 	last         *domain.DelegateResult
 }
 
-// next is a result with those before it that the parent has not taken: otherwise the answer to its own prompt would be lost where somebody else has sent
-// the child another one.
+// next is a result with the earlier results that the parent has not taken: otherwise the answer to the parent's prompt would be lost if somebody else has
+// sent the child another one.
 func (c lockedChild) next(result domain.DelegateResult) domain.DelegateResult {
 	if c.last == nil || c.rests <= c.taken {
 		return result

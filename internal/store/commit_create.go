@@ -122,7 +122,7 @@ func (b *batch) notCreated(e *domain.Execution) (*domain.Error, error) {
 	return domain.NotResumable("The execution %s is going on with that agent session.", others[0]), nil
 }
 
-// requires is what a server must understand to drive the execution, see [domain.Request]. No child is left to one that knows no trees.
+// requires is what a server must understand to drive the execution, see [domain.Request]. A server without trees must not drive a child.
 func requires(request domain.Request) int64 {
 	if request.Parent != nil {
 		return int64(max(request.Requires, domain.RequiresDelegation))

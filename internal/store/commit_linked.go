@@ -6,12 +6,12 @@ import (
 	"signoff/internal/domain"
 )
 
-// A change and those that are linked to it are written together, or none of them is. In a batch they stand side by side as changes of their own, so that
-// the heads of all are locked in one order, whoever is linked to whom.
+// A change and its linked changes are written together, or none of them is. In a batch they stand side by side as separate changes, so that the heads of
+// all are locked in one order.
 
-// unlinked puts the linked changes of each change behind it, and tells for each the place of the one that it is linked to. mains is nil where nothing is
+// flattened puts the linked changes of each change behind it. mains is, for each change, the place of the one that it is linked to; nil if nothing is
 // linked.
-func unlinked(changes []Change) (all []Change, mains []int) {
+func flattened(changes []Change) (all []Change, mains []int) {
 	if !slices.ContainsFunc(changes, func(c Change) bool { return len(c.Linked) > 0 }) {
 		return changes, nil
 	}
@@ -23,7 +23,7 @@ func unlinked(changes []Change) (all []Change, mains []int) {
 	return all, mains
 }
 
-// linkedWith are the places of the changes that are written together with the one at a place, from first to before end.
+// linkedWith returns the range of places of the changes that are written together with the one at a place; end is excluded.
 func (b *batch) linkedWith(place int) (first, end int) {
 	if b.mains == nil {
 		return place, place + 1
@@ -32,7 +32,7 @@ func (b *batch) linkedWith(place int) (first, end int) {
 	return first, first + 1 + len(b.changes[first].Linked)
 }
 
-// linkedTo is the change that the one at a place is linked to; nil: it stands for itself.
+// linkedTo is the change that the one at a place is linked to; nil: it is linked to none.
 func (b *batch) linkedTo(place int) *Change {
 	if b.mains == nil || b.mains[place] == place {
 		return nil
@@ -40,7 +40,7 @@ func (b *batch) linkedTo(place int) *Change {
 	return &b.changes[b.mains[place]]
 }
 
-// linkedResults are the results of the newest attempt, those of linked changes in that of their main one.
+// linkedResults are the results of the newest attempt. Those of linked changes are in the result of their main change.
 func (b *batch) linkedResults() []Result {
 	if b.mains == nil {
 		return b.results
@@ -56,7 +56,7 @@ func (b *batch) linkedResults() []Result {
 	return results
 }
 
-// brokenLink finds what a change may not hold because it is linked, or is not.
+// brokenLink finds contents that a change may not have because it is linked, or because it is not.
 func (b *batch) brokenLink(place int) string {
 	c, main := &b.changes[place], b.linkedTo(place)
 	var parent *domain.Parent
@@ -94,8 +94,8 @@ func (b *batch) brokenLink(place int) string {
 	return ""
 }
 
-// missHead refuses a change whose head was not taken. One that may be left out is refused alone.
-func (b *batch) missHead(place int) {
+// refuseWithoutHead refuses a change whose head was not taken. A change that may be left out is refused alone.
+func (b *batch) refuseWithoutHead(place int) {
 	switch c := &b.changes[place]; {
 	case c.IfLive:
 		b.results[place].Err = errNotDriven

@@ -40,7 +40,7 @@ const (
 
 var errRuleTaken = domain.Errorf(domain.CodeConflict, "There is a permission rule with this id.")
 
-// ruleValues is a rule but for its tenant, which the caller knows better. A rule of a tree is one of its root that holds below it, too.
+// ruleValues is a rule but for its tenant, which the caller knows better. A rule of a tree is a rule of its root that also holds below it.
 func ruleValues(rule domain.PermissionRule) ([]any, error) {
 	scope, tree := rule.Scope, int64(0)
 	if scope == domain.RememberTree {

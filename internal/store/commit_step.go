@@ -16,7 +16,7 @@ func (b *batch) takeHeads() error {
 		}
 		driver, ends := c.Epoch, c.Update != nil && c.Update.Status.Terminal()
 		if c.Quiet {
-			driver = quietly
+			driver = quietEpoch
 		}
 		rows = append(rows, row{i, append([]any{string(c.Execution), driver, int64(len(c.Events)), flag(c.Progress), flag(ends),
 			flag(c.Cancel != nil)}, c.Park.values()...)})
@@ -47,7 +47,7 @@ func (b *batch) takeSome(rows []row) error {
 	}
 	for _, row := range rows {
 		if _, taken := b.heads[domain.ExecutionID(row.values[0].(string))]; !taken && row.change != noChange {
-			b.missHead(row.change)
+			b.refuseWithoutHead(row.change)
 		}
 	}
 	return nil
@@ -55,8 +55,8 @@ func (b *batch) takeSome(rows []row) error {
 
 // In place of an epoch, a row of takeHeads can have one of these.
 const (
-	quietly    = -1 // writes as under epoch 0, and neither notifies the driver nor wakes the execution
-	onlyLocked = -2 // writes nothing
+	quietEpoch    = -1 // writes as under epoch 0, and neither notifies the driver nor wakes the execution
+	lockOnlyEpoch = -2 // writes nothing
 )
 
 // noChange is the change of a row that belongs to none.

@@ -38,18 +38,18 @@ func (s *Store) Delete(ctx context.Context, tenant domain.TenantID, id domain.Ex
 			}
 			return s.appendAudit(ctx, tx, tenant, record)
 		})
-		if !errors.Is(err, errGrown) { // which comes at most once for each child
+		if !errors.Is(err, errTreeGrown) { // at most once for each child
 			return err
 		}
 	}
 }
 
-// errGrown: a child was created while its tree was about to be locked, so the transaction starts again with it.
-var errGrown = domain.Errorf(domain.CodeInternal, "the tree has grown")
+// errTreeGrown: a child was created before its tree was locked, so the transaction starts again with that child.
+var errTreeGrown = domain.Errorf(domain.CodeInternal, "the tree has grown")
 
 // lockTree locks the heads of a root and of all executions below it, and returns those that are not deleted. All are locked in one statement, by id as
 // in a batch: ids are made by the clocks of several replicas, so that of a child may come before that of its root. Once the root is locked, no child is
-// created, see withRoots; one that was created while the statement waited for that lock is not among those that it has locked.
+// created, see withRoots; a child that was created while the statement waited for that lock is not locked.
 func (s *Store) lockTree(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, root domain.ExecutionID) (left []string, err error) {
 	if err := s.refuseChild(ctx, tx, tenant, root); err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (s *Store) lockTree(ctx context.Context, tx *sql.Tx, tenant domain.TenantID
 	}
 	after, err := collect(ctx, tx, scanValue[string], below, text(string(root)))
 	if err == nil && slices.ContainsFunc(after, func(id string) bool { return !slices.Contains(before, id) }) {
-		err = errGrown
+		err = errTreeGrown
 	}
 	for _, head := range heads {
 		if !head.Deleted {
@@ -85,7 +85,7 @@ func (s *Store) lockTree(ctx context.Context, tx *sql.Tx, tenant domain.TenantID
 	return left, err
 }
 
-// refuseChild refuses to delete a child without its root. A server of an older version deletes a root alone: then nothing is against it.
+// refuseChild refuses to delete a child without its root. If a server of an older version has deleted the root alone, the child may be deleted.
 func (s *Store) refuseChild(ctx context.Context, tx *sql.Tx, tenant domain.TenantID, id domain.ExecutionID) error {
 	roots, err := collect(ctx, tx, scanValue[string], `
 		select c.root_id from children c
@@ -130,7 +130,7 @@ func (s *Store) Deleted(ctx context.Context, limit int) ([]Deleted, error) {
 		order by ended desc, deleted_us, execution_id limit $1`, limit)
 }
 
-// childless excludes roots that have children: removed before these, a root would leave them where nobody finds them.
+// childless excludes roots that have children: nobody would find the children after their root is removed.
 const childless = `not exists (select 1 from children c where c.root_id = execution_heads.execution_id)`
 
 // RemovedAtOnce is how many rows one call of [Store.Remove] removes at most, but for those that belong to the row of the execution itself.

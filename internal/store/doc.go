@@ -26,16 +26,16 @@
 // The audit is a chain of entries for each tenant, each with the hash of the one before it. Its end is a row of its own, which numbers the entries
 // as a head numbers events. A change contains its entries.
 //
-// Of the files that the executions of a tree work on together, each execution keeps which content it has viewed ([Store.ViewedFiles]).
+// For the shared files of a tree, each execution has the hashes of the contents that it has viewed ([Store.ViewedFiles]).
 //
-// Executions form trees: a driver creates children of its execution, and reads what they have for it ([Store.Children]). A tree has one root, with which
-// it is deleted and kept, and whose head is locked while a child is created below it.
+// Executions form trees: a driver creates children of its execution, and reads their results ([Store.Children]). A tree has one root. It is kept as long as
+// the root and deleted with it, and the head of the root is locked while a child is created.
 //
 // An execution is deleted by a mark on its head ([Store.Delete]): from then on no read with a tenant finds it, and only its driver writes to
 // it. Its rows are removed in portions ([Store.Remove]) once it has ended.
 //
 // Sessions and approvals write through [Store.Commit] alone: a batch of [Change] values, each a transaction as a value, in one transaction of the
-// database. A change may have linked ones, of other executions, which are written with it or not at all. All other methods read, or manage leases and keys, or change rules, memory and ended executions for people, each with one audit
+// database. A change may have linked changes of other executions, which are written with it or not at all. All other methods read, or manage leases and keys, or change rules, memory and ended executions for people, each with one audit
 // record.
 //
 // # Promises
@@ -53,7 +53,8 @@
 //   - An acceptance stands: no driver ends the execution without knowing of it.
 //   - A repeated answer or acceptance gets the same success, even if it has ended the execution, and no event or record is written
 //     twice.
-//   - A child has a root that has not ended without it and is not deleted without it, and no tree has more than domain.MaxTree of them.
+//   - No child is created below a root that has ended or is deleted, a root is deleted only with its children, and no tree has more than
+//     domain.MaxTree of them.
 //   - Once the status is terminal nothing is written any more: the terminal event is the last of its log.
 //   - The audit has the records of all written changes, and of no refused one. Its entries are never
 //     changed or removed, not even with their execution: the database refuses it, and the chain shows it if somebody circumvents that.

@@ -10,8 +10,8 @@ import (
 
 // ExecutionFilter chooses from the executions of a tenant. Zero values choose all roots.
 type ExecutionFilter struct {
-	Parent     domain.ExecutionID // whose children are wanted, in place of roots
-	Root       domain.ExecutionID // whose tree is wanted, itself included, in place of roots
+	Parent     domain.ExecutionID // only its children, instead of roots
+	Root       domain.ExecutionID // only its tree, itself included, instead of roots
 	All        bool               // roots and children
 	Status     []domain.Status
 	SourceType domain.SourceType

@@ -115,8 +115,8 @@ var selectChanges = `
 		order by key, position limit $3
 	)` + selectBehind
 
-// selectTreeChanges finds all changes of the tree behind the cursor before it orders them. With the limit in the same select, a planner walks through what
-// the whole tenant has written since, for a tree that has written little.
+// selectTreeChanges finds all changes of the tree behind the cursor before it orders them. With the limit in the same select, a planner would read all later
+// changes of the tenant, even for a tree with few changes.
 var selectTreeChanges = `
 	with of_tree as materialized (
 		select key, position, execution_id, first_seq, last_seq from feed

@@ -140,8 +140,8 @@ func (s *Store) AcquireQueued(
 	return s.acquire(ctx, replica, which, asKeyed, limit, s.passTurns, next...)
 }
 
-// passTurns puts what waits of the trees that have had their turn behind all that waits now. It passes over rows that others hold: it would wait for them
-// in another order than they for it.
+// passTurns moves the waiting executions of trees that have had their turn to the end of the queue. It skips locked rows, because waiting for them could
+// deadlock.
 func (s *Store) passTurns(ctx context.Context, tx *sql.Tx, won []string) error {
 	given := list{columns: columns("id text")}
 	for _, id := range won {

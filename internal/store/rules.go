@@ -51,7 +51,7 @@ func holdsFor(rules, execution string) string {
 		rules.tree = 1 and rules.execution_id = (select e.root_id from executions e where e.id = $id))`)
 }
 
-// Rules returns what holds for an execution, the oldest first: its own rules, those of its tree, and those for all executions of the tenant.
+// Rules returns the rules that hold for an execution, the oldest first: its own rules, those of its tree, and those for all executions of the tenant.
 func (s *Store) Rules(ctx context.Context, tenant domain.TenantID, execution domain.ExecutionID) ([]domain.PermissionRule, error) {
 	return selectAll(ctx, s, "read the rules of an execution", scanRule, `select `+ruleColumns+` from permission_rules
 		where tenant_id = $1 and `+holdsFor("permission_rules", "$2")+` and `+holds+` order by created_us, id`,

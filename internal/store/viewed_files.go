@@ -9,8 +9,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// ViewedFiles returns the hashes of the contents that an execution has viewed of the files with these paths; those that it has never viewed are left
-// out. It asks for no tenant: the caller drives the execution.
+// ViewedFiles returns, by path, the hashes of the contents that an execution has viewed; files that it has never viewed are left out. It takes no
+// tenant: the caller drives the execution.
 func (s *Store) ViewedFiles(ctx context.Context, id domain.ExecutionID, paths ...string) (map[string]domain.ContentHash, error) {
 	viewed := map[string]domain.ContentHash{}
 	if len(paths) == 0 {
@@ -33,8 +33,8 @@ func (s *Store) ViewedFiles(ctx context.Context, id domain.ExecutionID, paths ..
 	return viewed, err
 }
 
-// SaveViewedFiles keeps what an execution has viewed of files, by their paths, in the place of what it had viewed of them before. Under an epoch that
-// does not hold any more it is domain.CodeStale: what an agent was shown whose results nobody writes, its successor was not shown.
+// SaveViewedFiles saves the hashes of the contents that an execution has viewed, by path, and replaces earlier ones. Under an old epoch it fails with
+// domain.CodeStale: its agent's results are not written, so the agent of the next driver has not seen those contents.
 func (s *Store) SaveViewedFiles(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, epoch int64, viewed map[string]domain.ContentHash) error {
 	return s.transact(ctx, "keep what was viewed of files", func(tx *sql.Tx) error {
 		if err := s.lockDriven(ctx, tx, tenant, id, epoch); err != nil {
@@ -52,7 +52,7 @@ func (s *Store) SaveViewedFiles(ctx context.Context, tenant domain.TenantID, id 
 	})
 }
 
-// hashOfPath stands for a path: one may be longer than a key of an index, and not UTF-8.
+// hashOfPath replaces a path in the index: a path may be too long for a key, and not UTF-8.
 func hashOfPath(path string) string {
 	sum := sha256.Sum256([]byte(path))
 	return hex.EncodeToString(sum[:])
