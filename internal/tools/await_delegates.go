@@ -15,7 +15,7 @@ const awaitFields = `optionally "ids" (list of strings) and "mode" (all or any)`
 var awaitText string
 
 // AwaitDelegates waits for children. It has no effect of its own, so nobody needs to be asked.
-type AwaitDelegates struct{ delegated }
+type AwaitDelegates struct{ delegationBase }
 
 var _ DelegationTool = AwaitDelegates{}
 
@@ -30,7 +30,7 @@ func (AwaitDelegates) Definition() Definition {
 			"type": "object",
 			"properties": {
 				"ids": {"type": "array", "items": {"type": "string"}, "maxItems": 64,
-					"description": "The agents to wait for. Default: all whose answer you have not got."},
+					"description": "The agents to wait for. Default: all agents whose answer you have not got yet."},
 				"mode": {"type": "string", "enum": ["all", "any"], "description": "Wait for all of them, or for the first. Default all."}
 			},
 			"additionalProperties": false

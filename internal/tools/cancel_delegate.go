@@ -12,8 +12,8 @@ const cancelFields = `"id" (string) and optionally "reason" (string)`
 //go:embed cancel_delegate.md
 var cancelText string
 
-// CancelDelegate ends a child, and what that one has delegated.
-type CancelDelegate struct{ delegated }
+// CancelDelegate ends a child and its own children.
+type CancelDelegate struct{ delegationBase }
 
 var _ DelegationTool = CancelDelegate{}
 

@@ -31,14 +31,14 @@ var delegateText string
 
 // Delegate hands a piece of work to another agent: a child of the execution.
 type Delegate struct {
-	delegated
+	delegationBase
 
 	options []domain.DelegateOption
 }
 
 var _ DelegationTool = (*Delegate)(nil)
 
-// NewDelegate returns the tool of an execution that may delegate to these agents. Without any it does not say whom there is to ask.
+// NewDelegate returns the tool of an execution that may delegate to these agents. Without any agent it lists none.
 func NewDelegate(options ...domain.DelegateOption) *Delegate { return &Delegate{options: options} }
 
 // Definition implements [Tool].
@@ -53,7 +53,7 @@ func (*Delegate) Definition() Definition {
 			"properties": {
 				"profile": {"type": "string", "description": "The agent profile to ask."},
 				"source": {
-					"type": "object", "description": "In place of a profile: a model, or an external agent, by itself.",
+					"type": "object", "description": "Instead of a profile: a model or an external agent.",
 					"properties": {
 						"type": {"type": "string", "enum": ["internal", "acp"]},
 						"model": {"type": "string", "description": "Of internal: a model of the server. Default: the server's."},
@@ -62,11 +62,11 @@ func (*Delegate) Definition() Definition {
 					},
 					"required": ["type"], "additionalProperties": false
 				},
-				"prompt": {"type": "string", "description": "What to do, with all that is needed to do it."},
+				"prompt": {"type": "string", "description": "The task, with all that the agent needs to know."},
 				"context": {"type": "string", "enum": ["none", "items"],
-					"description": "items: this conversation goes along, with its tool calls. Default none."},
+					"description": "items: the agent reads this conversation, with its tool calls. Default none."},
 				"capabilities": {
-					"type": "object", "description": "What the agent may do, where that is not what it has anyway.",
+					"type": "object", "description": "The agent's capabilities, where they differ from its defaults.",
 					"properties": {
 						"read": {"type": "string", "enum": ["deny", "ask", "allow"]}, "write": {"type": "string", "enum": ["deny", "ask", "allow"]},
 						"execute": {"type": "string", "enum": ["deny", "ask", "allow"]}, "network": {"type": "string", "enum": ["deny", "ask", "allow"]},
@@ -76,11 +76,11 @@ func (*Delegate) Definition() Definition {
 					"additionalProperties": false
 				},
 				"tools": {"type": "array", "items": {"type": "string"}, "maxItems": 100,
-					"description": "The names of the only tools that it has. Default: all that it may have."},
+					"description": "The names of its only tools. Default: all tools that it may have."},
 				"environment": {"type": "string", "description": "The environment that it works in. Default: its own, or yours."},
 				"write": {"type": "boolean", "description": "It may change files. Default false: it only reads."},
 				"budget": {
-					"type": "object", "description": "The most that it may use up; seconds are those in which it works. Default: what your own budget allows.",
+					"type": "object", "description": "The upper bound of its usage; seconds are active time. Default: the bounds of your own budget.",
 					"properties": {
 						"tokens": {"type": "integer", "minimum": 1}, "cost": {"type": "number", "exclusiveMinimum": 0},
 						"toolCalls": {"type": "integer", "minimum": 1}, "seconds": {"type": "integer", "minimum": 1}
@@ -96,7 +96,7 @@ func (*Delegate) Definition() Definition {
 	}
 }
 
-// Agents tells the model whom it can ask; empty where nobody knows.
+// Agents lists the agents for the model; empty if none are known.
 func (d *Delegate) Agents() string {
 	if len(d.options) == 0 {
 		return ""
@@ -168,7 +168,7 @@ func (f *fields) capabilities() (verdicts map[domain.Class]domain.Verdict) {
 		verdicts = map[domain.Class]domain.Verdict{}
 		for _, class := range domain.Classes {
 			words := []string{string(domain.Deny), string(domain.Ask), string(domain.Allow)}
-			if class == domain.ClassHost { // nothing allows what runs without isolation
+			if class == domain.ClassHost { // no verdict allows commands without isolation
 				words = words[:2]
 			}
 			if _, given := inner.given(string(class)); given {
@@ -216,7 +216,7 @@ func (f *fields) outputSchema() json.RawMessage {
 	return raw
 }
 
-// summary is the call in a sentence or more, for the person who decides about it: whom it asks, for what, and with which powers.
+// summary describes the call for the person who decides about it: the agent, the prompt, and the agent's powers.
 func (d *Delegate) summary(wanted domain.DelegateArguments) string {
 	asked, knows := d.option(wanted)
 	who := code(wanted.Profile)
@@ -248,7 +248,7 @@ func (d *Delegate) summary(wanted domain.DelegateArguments) string {
 	return strings.Join(parts, "; ")
 }
 
-// option is the agent that is asked.
+// option is the agent that the call names.
 func (d *Delegate) option(wanted domain.DelegateArguments) (option domain.DelegateOption, known bool) {
 	at := slices.IndexFunc(d.options, func(o domain.DelegateOption) bool {
 		if wanted.Source == nil {
@@ -262,7 +262,7 @@ func (d *Delegate) option(wanted domain.DelegateArguments) (option domain.Delega
 	return d.options[at], true
 }
 
-// powers are the classes that the child may use, as far as that is known.
+// powers are the classes that the child may use, as far as they are known.
 func (d *Delegate) powers(wanted domain.DelegateArguments) (may []string) {
 	for _, class := range domain.Classes {
 		switch d.verdict(wanted, class) {
@@ -312,7 +312,7 @@ func bounds(budget *domain.Budget) string {
 	return strings.Join(parts, ", ")
 }
 
-// sourceName names what answers the prompts of a child.
+// sourceName names a source, for people.
 func sourceName(source domain.Source) string {
 	switch {
 	case source.Type == domain.SourceACP && source.Model != "":

@@ -7,22 +7,22 @@ import (
 	"signoff/internal/domain"
 )
 
-// DelegationTool is a tool whose work other agents do: the children of the execution. The agent's loop hands its calls to [domain.Host.Delegate].
+// DelegationTool is a tool whose work is done by other agents, the children of the execution. The agent's loop hands its calls to [domain.Host.Delegate].
 type DelegationTool interface {
 	Tool
 
-	// Delegates sets these tools apart; Run only says that children do the work.
+	// Delegates marks these tools; Run only fails.
 	Delegates()
 }
 
-// delegated is the part that is the same in all delegation tools.
-type delegated struct{}
+// delegationBase is the common part of all delegation tools.
+type delegationBase struct{}
 
 // Delegates implements [DelegationTool].
-func (delegated) Delegates() {}
+func (delegationBase) Delegates() {}
 
 // Run implements [Tool].
-func (delegated) Run(context.Context, domain.Host, domain.ToolCall) Result {
+func (delegationBase) Run(context.Context, domain.Host, domain.ToolCall) Result {
 	return failed("", domain.Errorf(domain.CodeToolFailed, "This tool is run by children of the execution, not here."))
 }
 
@@ -31,7 +31,7 @@ const (
 	maxReason         = 2000
 )
 
-// child reads the id of a child. Whether the execution has that child, the session knows.
+// child reads the id of a child. The session checks whether the execution has that child.
 func (f *fields) child(name string) domain.ExecutionID {
 	return f.childOf(name, f.text(name, 100))
 }
@@ -44,7 +44,7 @@ func (f *fields) childOf(name, text string) domain.ExecutionID {
 	return id
 }
 
-// wait reads whether a call waits for the child; nil where the model does not say.
+// wait reads whether a call waits for the child; nil if the model does not say.
 func (f *fields) wait() *bool {
 	if _, given := f.given("wait"); !given {
 		return nil
@@ -52,7 +52,7 @@ func (f *fields) wait() *bool {
 	return new(f.flag("wait"))
 }
 
-// object reads the members of a member that is an object, if it is there.
+// object reads a member that is an object, if it is there.
 func (f *fields) object(name, form string, known []string, read func(inner *fields)) {
 	raw, given := f.given(name)
 	if !given {

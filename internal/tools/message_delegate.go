@@ -12,8 +12,8 @@ const messageFields = `"id" (string), "prompt" (string) and optionally "wait" (b
 //go:embed message_delegate.md
 var messageText string
 
-// MessageDelegate gives a child a further prompt.
-type MessageDelegate struct{ delegated }
+// MessageDelegate sends a further prompt to a child.
+type MessageDelegate struct{ delegationBase }
 
 var _ DelegationTool = MessageDelegate{}
 
@@ -28,7 +28,7 @@ func (MessageDelegate) Definition() Definition {
 			"type": "object",
 			"properties": {
 				"id": {"type": "string", "description": "The agent."},
-				"prompt": {"type": "string", "description": "What to do next. It remembers what it was asked before."},
+				"prompt": {"type": "string", "description": "What to do next. The agent remembers its earlier work."},
 				"wait": {"type": "boolean", "description": "Wait for its answer. Default true."}
 			},
 			"required": ["id", "prompt"],
