@@ -5,7 +5,7 @@ import (
 	"signoff/internal/llm"
 )
 
-// delegates admits the children of executions. The models are opened before there is an admission, which needs them; the first execution is driven after.
+// delegates admits the children of executions. Its admission is set after the models are opened, because it needs them, and before the first execution is driven.
 type delegates struct{ *admission.Admission }
 
 var _ llm.Delegates = (*delegates)(nil)

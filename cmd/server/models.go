@@ -16,7 +16,7 @@ import (
 )
 
 // openModels opens the models of the internal agent, with the values of their keys. Without servers, as nil, the agent uses no MCP servers;
-// without delegates it is not told whom it can ask.
+// without delegates its models get no list of agents.
 func (f configFile) openModels(known *tools.Registry, masker *secrets.Masker, servers llm.Servers, delegates llm.Delegates) (*llm.Registry, error) {
 	config := llm.Config{
 		Default: f.Models.Default, Models: map[string]llm.Model{}, Pace: script.Pace, Masker: masker, Servers: servers, Delegates: delegates,

@@ -11,13 +11,13 @@ import (
 	"signoff/internal/store"
 )
 
-// tenant is an entry of the section tenants: what all executions of the tenant may use up in a day.
+// tenant is an entry of the section tenants: the daily budget of all executions of the tenant.
 type tenant struct {
 	DailyTokens *int64   `yaml:"dailyTokens"`
 	DailyCost   *float64 `yaml:"dailyCost"`
 }
 
-// The most that a daily budget may have: sums of far larger ones could not be counted any more.
+// The upper bounds of a daily budget: sums of far larger budgets would overflow.
 const (
 	mostDailyTokens = 1e15
 	mostDailyCost   = 1e6
@@ -73,7 +73,7 @@ type keyList interface {
 	Keys(ctx context.Context, tenant domain.TenantID) ([]store.Key, error)
 }
 
-// withoutKeys are the tenants of the section to which no key belongs: most often the name is wrong.
+// withoutKeys are the tenants of the section without a key: most often the name is wrong.
 func (f configFile) withoutKeys(ctx context.Context, keys keyList) (names []string, err error) {
 	for _, name := range slices.Sorted(maps.Keys(f.Tenants)) {
 		found, err := keys.Keys(ctx, domain.TenantID(name))
@@ -89,7 +89,7 @@ func (f configFile) withoutKeys(ctx context.Context, keys keyList) (names []stri
 
 const noKeys = "no key belongs to this tenant, so its budget bounds nothing; is the name right?"
 
-// keysOfTenants tells which budgets are nobody's.
+// keysOfTenants reports budgets of tenants without a key.
 func (d *diagnosis) keysOfTenants(ctx context.Context, keys keyList, file configFile) {
 	names, err := file.withoutKeys(ctx, keys)
 	if err != nil {
@@ -100,7 +100,7 @@ func (d *diagnosis) keysOfTenants(ctx context.Context, keys keyList, file config
 	}
 }
 
-// warnOfTenants is the same for the log of the server. Keys can be created later, so it starts.
+// warnOfTenants warns about them in the log of the server, which starts anyway: keys can be created later.
 func (a *App) warnOfTenants(ctx context.Context, file configFile) {
 	names, err := file.withoutKeys(ctx, a.store)
 	if err != nil {

@@ -24,7 +24,7 @@ type Answer struct {
 	Unseen        bool   // the key may approve without naming the hash
 	MayGlobal     bool   // the key may leave rules for all executions
 
-	// StopTree, of a denial, is the root whose tree is cancelled with it; empty: none is.
+	// StopTree, of a denial, is the root of the tree that it cancels; empty: none.
 	StopTree domain.ExecutionID
 }
 

@@ -10,14 +10,14 @@ import (
 	"signoff/internal/domain"
 )
 
-// ceiling is what an execution above the judged one lets its children do at most. It denies and asks; what it allows, the child's own policy still judges.
+// ceiling is the ceiling of an execution above the judged one, as a policy. It denies and asks; calls that it allows are still judged by the child's own policy.
 type ceiling struct {
-	of      string   // the name of that execution
+	name    string   // of that execution
 	servers []string // MCP servers
 	policy  Policy
 }
 
-// ceilingsOf reads the ceilings above a request. One that cannot be read refuses everything, and comes with the error.
+// ceilingsOf reads the ceilings above a request. A ceiling that cannot be read refuses every call, and is returned with the error.
 func ceilingsOf(request domain.Request, own Policy) (ceilings []ceiling, err error) {
 	if request.Parent == nil {
 		return nil, nil
@@ -31,18 +31,18 @@ func ceilingsOf(request domain.Request, own Policy) (ceilings []ceiling, err err
 	return ceilings, err
 }
 
-// under is the policy of a ceiling for what the judged execution does where it works.
-func (p Policy) under(c ceiling) Policy {
+// policyOf is the policy of a ceiling for calls of the judged execution in its environment.
+func (p Policy) policyOf(c ceiling) Policy {
 	bounded := c.policy
 	bounded.Rules, bounded.Isolation, bounded.Environment, bounded.Servers, bounded.Pin = p.Rules, p.Isolation, p.Environment, p.Servers, p.Pin
 	return bounded
 }
 
-// bound is the judgement of the own policy, or that of the strictest ceiling where it is stricter.
+// bound is the own policy's judgement, or that of the strictest ceiling if it is stricter.
 func (p Policy) bound(ctx context.Context, own Judgement, call domain.ToolCall, hash string, now time.Time) Judgement {
 	bound := own
 	for _, c := range p.ceilings {
-		judged := c.judge(ctx, p.under(c), call, hash, now)
+		judged := c.judge(ctx, p.policyOf(c), call, hash, now)
 		if bound.Verdict.Exceeds(judged.Verdict) {
 			bound.Verdict, bound.Step, bound.Reason, bound.Trace, bound.Rule = judged.Verdict, judged.Step, judged.Reason, judged.Trace, judged.Rule
 			bound.By, bound.RuleID, bound.Decider = ByCeiling, "", nil
@@ -53,7 +53,7 @@ func (p Policy) bound(ctx context.Context, own Judgement, call domain.ToolCall, 
 
 // judge is the judgement of a ceiling, with its name in the reason.
 func (c ceiling) judge(ctx context.Context, policy Policy, call domain.ToolCall, hash string, now time.Time) Judgement {
-	judged := c.serves(call)
+	judged := c.checkServer(call)
 	if judged.Verdict == "" {
 		judged = policy.ownJudgement(ctx, call, hash, now)
 	}
@@ -64,14 +64,14 @@ func (c ceiling) judge(ctx context.Context, policy Policy, call domain.ToolCall,
 	if judged.Verdict == domain.Deny {
 		says = "denies this"
 	}
-	judged.Reason = fmt.Sprintf("The ceiling of %s %s: %s", c.of, says, judged.Reason)
+	judged.Reason = fmt.Sprintf("The ceiling of %s %s: %s", c.name, says, judged.Reason)
 	judged.Trace = slices.Clone(judged.Trace)
 	judged.Trace[len(judged.Trace)-1].Detail = judged.Reason
 	return judged
 }
 
-// serves refuses a call for an MCP server that the ceiling does not have.
-func (c ceiling) serves(call domain.ToolCall) Judgement {
+// checkServer refuses a call for an MCP server that the ceiling does not have.
+func (c ceiling) checkServer(call domain.ToolCall) Judgement {
 	server := call.Action.Server
 	if call.MCP != nil {
 		server = call.MCP.Server
@@ -84,11 +84,11 @@ func (c ceiling) serves(call domain.ToolCall) Judgement {
 	return refused
 }
 
-// deniedAbove lists the paths that the rules of the ceilings deny to a command.
-func (p Policy) deniedAbove(ctx context.Context, command domain.Command, now time.Time) (all []domain.Denied, err error) {
+// deniedByCeilings lists the paths that the rules of the ceilings deny to a command.
+func (p Policy) deniedByCeilings(ctx context.Context, command domain.Command, now time.Time) (all []domain.Denied, err error) {
 	for _, c := range p.ceilings {
-		policy := p.under(c)
-		policy.Rules = nil // the own policy has them, too
+		policy := p.policyOf(c)
+		policy.Rules = nil // the own policy has these rules, too
 		denied, err := policy.deniedByRules(ctx, command, now)
 		if err != nil {
 			return nil, err

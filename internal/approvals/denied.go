@@ -40,7 +40,7 @@ func (p Policy) Denied(ctx context.Context, command domain.Command, now time.Tim
 	if err != nil {
 		return nil, err
 	}
-	above, err := p.deniedAbove(ctx, command, now)
+	above, err := p.deniedByCeilings(ctx, command, now)
 	return append(own, above...), err
 }
 

@@ -89,7 +89,7 @@ func (p Policy) undecided(call domain.ToolCall, hash, why string) Judgement {
 //  8. otherwise ask;
 //  9. in an unattended execution, ask becomes deny.
 //
-// The ceilings above a child judge its calls by the same steps, before the last one; the strictest judgement counts.
+// The ceilings above a child judge its calls by the same steps, before the last step; the strictest judgement counts.
 //
 // It is a function of its arguments, of the links in the workspace, and of the paths that the isolation can keep from a command.
 func (p Policy) judge(ctx context.Context, call domain.ToolCall, hash string, now time.Time) Judgement {

@@ -23,7 +23,7 @@ const (
 	ByEnvironment  Source = "environment"  // a pattern of the operator for commands on the host
 	BySafeMode     Source = "safeModeOff"  // the request's full trust
 	ByUnattended   Source = "unattended"   // the execution is unattended
-	ByCeiling      Source = "ceiling"      // of a child: the ceiling of an execution above it
+	ByCeiling      Source = "ceiling"      // the ceiling of an execution above the child
 	ByDecision     Source = "decision"     // a person, just now
 	ByAgent        Source = "agent"        // an external agent, by itself: it did not ask
 	ByExpiry       Source = "expiry"       // nobody answered in time
@@ -55,7 +55,7 @@ type Policy struct {
 	safeModeOff  bool
 	unattended   bool
 	broken       bool
-	ceilings     []ceiling // of the executions above, the root's first
+	ceilings     []ceiling // of the executions above, the ceiling of the root first
 }
 
 // NewPolicy reads a request. A policy that cannot be read refuses everything: it comes with the error, because a request

@@ -82,7 +82,7 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	case why != nil:
 		return s.askAgain(ctx, approval, answer, why)
 	}
-	stop, err := s.stopped(ctx, approval, answer)
+	stop, err := s.treeCancelOf(ctx, approval, answer)
 	if err != nil {
 		return approval, err
 	}
@@ -92,7 +92,7 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	}
 	failpoint.Hit(failpoint.BeforeDecisionRequest)
 	pin := pinned(approval, decision, made(rule))
-	_, err = s.log.Commit(ctx, stop.with(decided(approval, decision, rule, pin, answer.Channel)))
+	_, err = s.log.Commit(ctx, stop.addTo(decided(approval, decision, rule, pin, answer.Channel)))
 	failpoint.Hit(failpoint.AfterDecisionRequest)
 	if err != nil && domain.CodeOf(err) != domain.CodeStale {
 		return approval, err
@@ -105,20 +105,20 @@ func (s *Service) Decide(ctx context.Context, tenant domain.TenantID, id domain.
 	}
 	beaten := err != nil
 	if approval, err = s.afterwards(ctx, approval, answer); err == nil && beaten {
-		err = s.stopLate(ctx, approval, answer)
+		err = s.cancelTreeLate(ctx, approval, answer)
 	}
 	return approval, err
 }
 
-// stopping is a tree that is cancelled with a denial; the zero value is none.
-type stopping struct {
+// treeCancel is the cancel of a tree with a denial; the zero value is none.
+type treeCancel struct {
 	root    domain.Execution
 	request *store.CancelRequest
 	record  domain.AuditRecord
 }
 
-// stopped is the tree that an answer stops. A person who presses that means the tree that the card shows, so the root must be that of the approval.
-func (s *Service) stopped(ctx context.Context, approval domain.Approval, answer Answer) (stop stopping, err error) {
+// treeCancelOf is the cancel that an answer asks for. Its root must be that of the approval, because the person has seen that tree on the card.
+func (s *Service) treeCancelOf(ctx context.Context, approval domain.Approval, answer Answer) (stop treeCancel, err error) {
 	if answer.StopTree == "" {
 		return stop, nil
 	}
@@ -145,12 +145,12 @@ func (s *Service) settledBefore(ctx context.Context, approval domain.Approval, a
 	if err := settled(approval, answer); err != nil {
 		return err
 	}
-	return s.stopLate(ctx, approval, answer)
+	return s.cancelTreeLate(ctx, approval, answer)
 }
 
-// stopLate stops the tree for somebody who repeats a denial. Of two people at one card the second may be the one who wants to stop the tree.
-func (s *Service) stopLate(ctx context.Context, approval domain.Approval, answer Answer) error {
-	stop, err := s.stopped(ctx, approval, answer)
+// cancelTreeLate cancels the tree for a repeated denial: if two people answer one approval, the second one may want to stop the tree.
+func (s *Service) cancelTreeLate(ctx context.Context, approval domain.Approval, answer Answer) error {
+	stop, err := s.treeCancelOf(ctx, approval, answer)
 	if err != nil || stop.request == nil || stop.root.Status.Terminal() {
 		return err
 	}
@@ -161,9 +161,9 @@ func (s *Service) stopLate(ctx context.Context, approval domain.Approval, answer
 	return err
 }
 
-// with adds the end of the tree to the change of the denial, in one transaction: the root ends all below it, and the execution that was denied does not go
-// on until then.
-func (s stopping) with(change store.Change) store.Change {
+// addTo adds the cancel of the root to the change of the denial, in one transaction: the end of the root ends all executions below it, and the denied
+// execution does not continue until then.
+func (s treeCancel) addTo(change store.Change) store.Change {
 	if s.request == nil {
 		return change
 	}

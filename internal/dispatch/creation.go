@@ -67,7 +67,7 @@ func (m *Manager) Start(
 	return execution, false, nil
 }
 
-// checkBudget refuses an execution whose first request to a model would have to be refused.
+// checkBudget refuses an execution if its first request to a model would be refused.
 func (m *Manager) checkBudget(ctx context.Context, tenant domain.TenantID) error {
 	if m.budgets == nil {
 		return nil

@@ -46,7 +46,7 @@ type Config struct {
 	LookEvery time.Duration // how late at most an execution continues that wakes by itself, or that another replica releases; 0 = 1 s
 	Limits    Limits
 
-	// Budgets refuse creations of tenants whose day is spent; nil: nobody does.
+	// Budgets refuse creations of tenants whose daily budget is spent; nil: none are refused.
 	Budgets Budgets
 
 	// CreateWithin is how long the database may take for a creation before the client gets an error. 0 = 1.9 s.
@@ -60,7 +60,7 @@ type Config struct {
 
 // Budgets are those that executions share.
 type Budgets interface {
-	// Check returns why nothing can be started for a tenant now.
+	// Check returns an error if nothing can be started for a tenant now.
 	Check(ctx context.Context, tenant domain.TenantID) error
 }
 
@@ -91,8 +91,8 @@ type Manager struct {
 
 	mu         sync.Mutex
 	live       map[domain.ExecutionID]*driven // from before the first commit until the agent is gone
-	tenants    map[domain.TenantID]int        // how many places each has taken: its sessions, but for those that yield theirs
-	yielded    int                            // how many of them all yield their places
+	tenants    map[domain.TenantID]int        // the number of places of each: its sessions, but for those that yield their places
+	yielded    int                            // the number of sessions that yield their places
 	recovering int                            // how many of them still read the log of an earlier driver
 	more       bool                           // there was more to acquire than there was room for
 	backlog    int                            // how often an execution may have been queued since the queue was last found empty
@@ -149,10 +149,10 @@ func (m *Manager) room(tenant domain.TenantID) bool {
 	return m.backlog == 0 && m.placesTaken() < m.limits.Live && m.tenants[tenant] < m.limits.LivePerTenant
 }
 
-// placesTaken is how many places the sessions of this server take. m.mu is held.
+// placesTaken is the number of places that the sessions of this server take. m.mu is held.
 func (m *Manager) placesTaken() int { return len(m.live) - m.yielded }
 
-// takePlace counts a place of a tenant, and freePlace counts it no more. m.mu is held.
+// takePlace takes a place for a tenant, and freePlace frees it. m.mu is held.
 func (m *Manager) takePlace(tenant domain.TenantID) { m.tenants[tenant]++ }
 
 func (m *Manager) freePlace(tenant domain.TenantID) {
@@ -213,8 +213,8 @@ func (m *Manager) Exited(s *sessions.Session) {
 	close(d.exited)
 }
 
-// Yield implements [sessions.Dispatcher]: a session that waits only for children leaves its place to them, and takes it again when it goes on, also if no
-// place is free then. Otherwise a tree with as many parents as there are places would wait for itself for ever.
+// Yield implements [sessions.Dispatcher]: a session that waits only for children leaves its place to them, and takes it again when it continues, also if no
+// place is free then. Otherwise a tree with as many parents as places would wait for itself for ever.
 func (m *Manager) Yield(id domain.ExecutionID, yields bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

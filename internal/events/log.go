@@ -352,7 +352,7 @@ func stamp(events []domain.Event, now time.Time) {
 	}
 }
 
-// publishAll publishes a change and its linked ones, as far as they were written.
+// publishAll publishes a change and its linked changes, as far as they were written.
 func (l *Log) publishAll(change store.Change, outcome store.Result) {
 	if outcome.Err != nil || outcome.Repeated {
 		return

@@ -211,7 +211,7 @@ func (t *topic) subscribe(follower bool) chan struct{} {
 	return notified
 }
 
-// listen notifies a channel that others notify, too.
+// listen notifies a channel that other topics may notify, too.
 func (t *topic) listen(notified chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

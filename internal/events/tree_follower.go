@@ -8,8 +8,8 @@ import (
 	"signoff/internal/store"
 )
 
-// TreeFollower reads the events of a root and of all executions below it from a cursor on, as a [FeedFollower] does those of a tenant. It ends with the
-// last event of the tree, which may be a child's: children that work when their root ends are cancelled, and end after it.
+// TreeFollower reads the events of a root and of all executions below it from a cursor on, as a [FeedFollower] reads those of a tenant. It ends with the
+// last event of the tree, which may be a child's: the end of a root cancels its live children, which end after it.
 type TreeFollower struct {
 	*FeedFollower
 	root  *topic // tells of its deletion
@@ -43,7 +43,7 @@ func (l *Log) FollowTree(ctx context.Context, tenant domain.TenantID, root domai
 	return f, nil
 }
 
-// Next is that of [FeedFollower]; after the deletion of the root it is domain.CodeNotFound.
+// Next is like [FeedFollower.Next]; after the deletion of the root it fails with domain.CodeNotFound.
 func (f *TreeFollower) Next(ctx context.Context) ([]Frame, error) {
 	if f.ended {
 		return nil, nil
@@ -58,13 +58,13 @@ func (f *TreeFollower) Next(ctx context.Context) ([]Frame, error) {
 	return frames, err
 }
 
-// hasAll tells whether all executions of the tree have ended, and their last event was handed out.
+// hasAll tells whether all executions of the tree have ended and their last event was returned.
 func (f *TreeFollower) hasAll(ctx context.Context) (bool, error) {
 	end, ended, err := f.log.store.EndOfTree(ctx, f.root.id)
 	return ended && f.cursor.Compare(end) >= 0, err
 }
 
-// Ended reports whether the last event of the tree has been handed out, now or before the cursor. Nothing comes after it.
+// Ended reports whether the last event of the tree was returned, now or before the cursor. Nothing comes after it.
 func (f *TreeFollower) Ended() bool { return f.ended }
 
 // Close ends the notifications.

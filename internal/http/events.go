@@ -63,7 +63,7 @@ func (s *Server) eventStream(ctx context.Context, after int64, follow func() (*e
 		})
 }
 
-// streamUntilEnd opens a stream. A client that has all events of what has ended gets 204, the only status that makes an EventSource stop.
+// streamUntilEnd opens a stream. After the last event a client gets 204, the only status that makes an EventSource stop.
 func (s *Server) streamUntilEnd(ctx context.Context, follow func() (stream.Follower, error), synced func(last string) string) (responder, error) {
 	opened, err := s.openStream(ctx, follow, synced)
 	if err != nil {

@@ -116,7 +116,7 @@ func (s *Server) listed(ctx context.Context, executions []domain.Execution) (ite
 	return items, nil
 }
 
-// getExecutionTree returns a root and all that is below it.
+// getExecutionTree returns a root and all executions below it.
 func (s *Server) getExecutionTree(ctx context.Context, request executionPath) (responder, error) {
 	root, err := s.root(ctx, request.ID)
 	if err != nil {
@@ -187,7 +187,7 @@ func (s *Server) cancelExecution(ctx context.Context, request cancelExecution) (
 	return s.ending(ctx, request.ID, execution, err, wait, domain.StatusCancelled)
 }
 
-// previewClose returns what an execution would cancel if it were closed now.
+// previewClose returns the executions that closing an execution now would cancel.
 func (s *Server) previewClose(ctx context.Context, request executionPath) (responder, error) {
 	execution, err := s.execution(ctx, request.ID)
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *Server) previewClose(ctx context.Context, request executionPath) (respo
 	return okJSON(api.ClosePreview{Cancels: items}), err
 }
 
-// addLiveBelow adds the executions that the end of one cancels: its live children, and the live ones below these.
+// addLiveBelow adds the executions that the end of an execution cancels: its live children, and the live ones below these.
 func (s *Server) addLiveBelow(ctx context.Context, id domain.ExecutionID, live map[domain.ExecutionID]bool) error {
 	children, err := s.reader.Children(ctx, id)
 	if err != nil {

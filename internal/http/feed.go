@@ -48,7 +48,7 @@ var (
 	errNoEventMedia = domain.Errorf(domain.CodeNotAcceptable, "There are text/event-stream and application/json.")
 )
 
-// root is an execution that nobody has delegated.
+// root returns an execution that must be a root.
 func (s *Server) root(ctx context.Context, id domain.ExecutionID) (domain.Execution, error) {
 	root, err := s.execution(ctx, id)
 	if err == nil && root.Root() != root.ID {
@@ -73,7 +73,7 @@ func (s *Server) treeEvents(ctx context.Context, request listEvents, opaque stri
 	return mergedEvents(ctx, s, follow, request.Limit)
 }
 
-// fromTheFirst is the cursor of a client that has no event, in the document.
+// fromTheFirst is the documented cursor of a client that has no event.
 const fromTheFirst = "0"
 
 // feed returns a function that follows from the place that the request names. A cursor beats from: a client that reconnects repeats its

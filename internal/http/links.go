@@ -229,7 +229,7 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 	return p, nil
 }
 
-// describePath names in each line an agent and what it was asked, the root first.
+// describePath has one line for each step, with the agent and the beginning of its prompt, the root first.
 func describePath(path []domain.PathStep) string {
 	lines := make([]string, len(path))
 	for i, step := range path {

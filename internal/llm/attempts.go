@@ -73,7 +73,7 @@ func (t *turn) attempts(ctx context.Context) (provider.Answer, *message, error) 
 	}
 }
 
-// send sends one request to the model whose turn it is, settles what was reserved for it, and tells of it, and of the rate limits that come with the response.
+// send sends one request to the model whose turn it is, settles its reservation, and reports the request and the rate limits of the response.
 func (t *turn) send(ctx context.Context, question provider.Request, said *message, reserved domain.Reservation) (got provider.Answer, err error) {
 	defer func() { t.settle(reserved, got, err) }() // also if the client panics
 	asked := t.agent.models.asked()

@@ -29,7 +29,7 @@ type Config struct {
 
 	Servers Servers // the MCP servers that executions may use; nil = none
 
-	Delegates Delegates // the agents that executions may delegate to; nil = their models are not told who there is
+	Delegates Delegates // the agents that executions may delegate to; nil = models get no list of them
 
 	Transport http.RoundTripper // to the providers; nil = a direct connection, without any proxy
 	Logger    *slog.Logger      // nil = slog.Default()

@@ -81,9 +81,9 @@ func (r *Registry) Open(ctx context.Context, opening domain.Opening) (domain.Age
 	return a, nil
 }
 
-// delegating tells the toolset of an execution that delegates whom there is to ask. They stay the same until the agent is opened again, so the model's
-// provider need not read its tools anew in each turn. Where they cannot be read, the model can ask an agent that it knows by name, or learn the names from
-// the refusal of another one.
+// delegating adds the list of agents to the toolset of an execution that delegates. The list stays the same until the agent is opened again, so that the
+// model's provider can cache the tools. If the list cannot be read, the model can ask an agent that it knows by name, or learn the names from the refusal
+// of another one.
 func (r *Registry) delegating(ctx context.Context, execution domain.Execution, granted *toolset) *toolset {
 	if _, delegates := granted.lookup(domain.DelegateTool); !delegates || r.config.Delegates == nil {
 		return granted

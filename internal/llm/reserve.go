@@ -7,15 +7,15 @@ import (
 	"signoff/internal/llm/provider"
 )
 
-// usualAnswer is how many tokens an answer may need of a model whose limit nobody knows.
+// usualAnswer is the estimated length of an answer, in tokens, of a model without a known limit.
 const usualAnswer = 4096
 
-// reserve takes what a request with so many tokens will use at most from the budget that the execution shares with others.
+// reserve reserves the maximum usage of a request with that many tokens from the budget that the execution shares with others.
 func (t *turn) reserve(ctx context.Context, input int64, settings domain.ModelSettings) (domain.Reservation, error) {
 	return t.host.Reserve(ctx, t.agent.models.asked().estimate(input, settings))
 }
 
-// estimate is what a request with so many tokens will use at most.
+// estimate is the maximum usage of a request with that many tokens.
 func (c *candidate) estimate(input int64, settings domain.ModelSettings) domain.Estimate {
 	output := int64(c.reserved(settings))
 	if output == 0 {

@@ -43,7 +43,7 @@ func (t *turn) summarize(ctx context.Context, reason string, limit int64) (done 
 	before := c.estimate(c.view())
 	text, used, err := t.askSummary(ctx, asked, wanted.text)
 	if errors.Is(err, domain.ErrBudgetSpent) || errors.Is(err, domain.ErrTreeBudgetSpent) || errors.Is(err, domain.ErrCostUnknown) {
-		return false, err // no other request may be sent, either
+		return false, err // no other request may be sent either
 	}
 	if ended := ctx.Err(); ended != nil {
 		return false, ended

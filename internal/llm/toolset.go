@@ -65,7 +65,7 @@ func newToolset(known *tools.Registry, request domain.Request) (*toolset, error)
 	return granted, nil
 }
 
-// delegating returns the toolset of an execution that may delegate to these agents: its model reads who they are, and a person reads it of a call.
+// delegating returns the toolset of an execution that may delegate to these agents: its model reads the list of them, and a person reads about the agent of a call.
 func (s *toolset) delegating(options []domain.DelegateOption) *toolset {
 	granted := &toolset{missing: s.missing, definitions: slices.Clone(s.definitions)}
 	list := slices.Clone(s.registry.Tools())

@@ -6,7 +6,7 @@ import (
 	"signoff/internal/domain"
 )
 
-// delegate is a child of the execution. The child has a log of its own; what its parent's log says of it is shown under the call that has created it,
+// delegate is a child of the execution. The child has a log of its own; its state in the log of the parent is shown under the call that has created it,
 // and under the calls that wait for it.
 type delegate struct {
 	Child
@@ -15,7 +15,7 @@ type delegate struct {
 	Asked     []domain.ApprovalID `json:"asked,omitempty"`   // pending, of the child and of executions below it
 }
 
-// delegate returns a child by its id; nil: it is none.
+// delegate returns a child by its id; nil: there is none.
 func (r *Reducer) delegate(id domain.ExecutionID) *delegate {
 	return r.findDelegate(func(d *delegate) bool { return d.ExecutionID == id })
 }
@@ -27,14 +27,14 @@ func (r *Reducer) findDelegate(is func(*delegate) bool) *delegate {
 	return nil
 }
 
-// delegateOn returns the child that is a step of a path: the one that asks, or the one below which somebody asks.
+// delegateOn returns the child on a path: either the child asks, or an execution below it.
 func (r *Reducer) delegateOn(path []domain.PathStep) *delegate {
 	return r.findDelegate(func(d *delegate) bool {
 		return slices.ContainsFunc(path, func(step domain.PathStep) bool { return step.Execution == d.ExecutionID })
 	})
 }
 
-// delegateAsking returns the child that an approval is counted for.
+// delegateAsking returns the child to which an approval is counted.
 func (r *Reducer) delegateAsking(id domain.ApprovalID) *delegate {
 	return r.findDelegate(func(d *delegate) bool { return slices.Contains(d.Asked, id) })
 }
@@ -86,8 +86,8 @@ func (r *Reducer) awaited(c *call, children []domain.ExecutionID) {
 	}
 }
 
-// released leaves the children that a call has waited for as they are now. If each such call followed its child for ever, an event of a child with many
-// prompts would change as many items.
+// released freezes the children that a call has waited for in their present state. If each such call followed its child for ever, one event of a child with
+// many prompts would change as many items.
 func (r *Reducer) released(c *call) {
 	for _, d := range r.delegates {
 		at := slices.Index(d.Awaited, c.Tool.ToolCallID)
@@ -96,12 +96,12 @@ func (r *Reducer) released(c *call) {
 		}
 		d.Awaited = slices.Delete(d.Awaited, at, at+1)
 		last := d.Child
-		last.PendingApprovals = 0 // the call that has created the child goes on counting
+		last.PendingApprovals = 0 // the call that has created the child continues to count them
 		c.Tool.show(last)
 	}
 }
 
-// delegatesEnd applies the end of the execution, which ends its children: nobody can answer their approvals any more.
+// delegatesEnd applies the end of the execution, which ends its children: their approvals are no longer pending.
 func (r *Reducer) delegatesEnd() {
 	for _, d := range r.delegates {
 		if len(d.Asked) > 0 {
@@ -111,7 +111,7 @@ func (r *Reducer) delegatesEnd() {
 	}
 }
 
-// showDelegate brings a child up to date wherever it is shown.
+// showDelegate updates a child in all items that show it.
 func (r *Reducer) showDelegate(d *delegate) {
 	d.PendingApprovals = len(d.Asked)
 	for _, id := range d.shownBy() {
@@ -121,7 +121,7 @@ func (r *Reducer) showDelegate(d *delegate) {
 	}
 }
 
-// shownBy returns the calls that show the child as it is now.
+// shownBy returns the calls that show the present state of the child.
 func (d *delegate) shownBy() []string {
 	return append([]string{d.CreatedBy}, d.Awaited...)
 }
