@@ -25,7 +25,7 @@
 //     and what ran is byte for byte what was approved;
 //   - I8 no process is left five seconds later;
 //   - in a tree, each call that delegates has one child, each result of a child is in the log and in the conversation of its parent once, and all end; the
-//     requests of one execution to the model are one conversation, and one is sent again only by a new driver (family.go);
+//     requests of one execution to the model are one conversation, and only a new driver repeats a request (treecheck.go);
 //   - no execution is given up: it neither fails nor waits for somebody to resume it, since nothing was wrong with it;
 //   - and the oracle of all other tests, package eventstest.
 //

@@ -49,7 +49,7 @@ type track struct {
 	decisions map[string][]operation // by approval
 	deciders  sync.WaitGroup
 	tasks     map[string]task // that calls have delegated
-	below     sync.WaitGroup  // those who follow its children
+	below     sync.WaitGroup  // the followers of its children
 }
 
 func newLoad(w *world, s setup) *load {
@@ -289,7 +289,7 @@ func (t *track) take(e event) {
 	t.seen = append(t.seen, e)
 	t.mu.Unlock()
 	if t.plan.Tree != nil {
-		t.meet(e)
+		t.followDelegation(e)
 	}
 	if e.Type != "approval.requested" {
 		return

@@ -45,14 +45,14 @@ func (s *scenarios) config(r *run, folder string, agents object) string {
 	return path
 }
 
-// specialists are the agents below the root of a tree: the lead hands on what the root is asked, and the worker does it.
+// specialists are the agents below the root of a tree: the lead delegates the root's task, and the worker does it.
 var specialists = object{
 	"lead": object{"source": object{"type": "internal", "model": "m"},
 		"capabilities": object{"delegate": "allow", "execute": "ask", "write": "ask"}, "delegation": object{"profiles": []string{"worker"}}},
 	"worker": object{"source": object{"type": "internal", "model": "m"}, "capabilities": object{"execute": "ask", "write": "ask"}},
 }
 
-// mayDelegate are the fields of a request that has them work.
+// mayDelegate are the fields of a request that may delegate to them.
 var mayDelegate = object{"capabilities": object{"delegate": "allow"}, "delegation": object{
 	"profiles": []string{"lead", "worker"}, "ceiling": object{"capabilities": object{"delegate": "allow", "execute": "ask", "write": "ask"}},
 }}
@@ -98,7 +98,7 @@ var reference = map[string]scenario{
 	},
 }
 
-// handsOn is a scenario with a call that has a specialist play another one.
+// handsOn is a scenario whose call delegates another scenario to a specialist.
 func handsOn(profile, next string) scenario {
 	return once("delegate", func(key string) object {
 		return object{"profile": profile, "prompt": "scenario " + next + " " + key + "-" + next, "write": true}

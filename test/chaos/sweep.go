@@ -181,7 +181,7 @@ const (
 	often = 40
 )
 
-// depths is how many executions of a tree pass a name one after the other: the root delegates, and so does its child.
+// depths is the number of executions of a tree that pass a name one after the other: the root delegates, and so does its child.
 func depths(name failpoint.Name) int {
 	if area, _, _ := strings.Cut(name.Event(), "."); area == "delegate" {
 		return 2

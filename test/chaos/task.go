@@ -14,7 +14,7 @@ import (
 	"signoff/test/harness"
 )
 
-// task is what one agent of a tree is to do: the script of its model, which stands in its prompt, with the scripts of all below it.
+// task is the task of one agent of a tree: the script of its model, which is its prompt, with the scripts of all agents below it.
 type task struct {
 	Key   string `json:"key"`
 	Steps []step `json:"steps"`
@@ -25,7 +25,7 @@ type step struct {
 	Run     time.Duration `json:"run,omitempty"`     // a command that takes so long
 	Each    []task        `json:"each,omitempty"`    // delegate all of them at once, and wait
 	Start   *task         `json:"start,omitempty"`   // delegate, and do not wait
-	Await   bool          `json:"await,omitempty"`   // all that has been started
+	Await   bool          `json:"await,omitempty"`   // wait for all started agents
 	Message *task         `json:"message,omitempty"` // a further prompt for the agent that has answered first
 }
 
@@ -51,7 +51,7 @@ func (t task) walk(visit func(task)) {
 	}
 }
 
-// turns is in how many turns an agent does what its parent asks of it.
+// turns is the number of turns in which a child works for its parent.
 func (t task) turns(key string) (n int) {
 	for _, child := range t.below() {
 		if child.Key == key {
@@ -76,7 +76,7 @@ func readTask(prompt string) (t task, found bool) {
 	return t, found && json.NewDecoder(strings.NewReader(encoded)).Decode(&t) == nil
 }
 
-// newestTask is the last one in a conversation, and how many results of calls came after it.
+// newestTask is the last task in a conversation, and the number of results after it.
 func newestTask(conversation []message) (t task, results int) {
 	for _, m := range conversation {
 		if m.Role == "tool" {
@@ -89,8 +89,8 @@ func newestTask(conversation []message) (t task, results int) {
 	return t, results
 }
 
-// does answers by the task of the conversation.
-func does(a *harness.Answer, conversation []message) {
+// playTask answers as the task of the conversation says.
+func playTask(a *harness.Answer, conversation []message) {
 	t, results := newestTask(conversation)
 	speak(a, plan{Key: t.Key, Pieces: 3, Delay: 10 * time.Millisecond}, results)
 	for i, s := range t.Steps {
@@ -132,7 +132,7 @@ func (t task) wanted(more object) object {
 
 var answered = regexp.MustCompile(`Result of \w+ \(([0-9a-f-]{36})\)`)
 
-// firstToAnswer is the id of the agent whose result stands first in a conversation.
+// firstToAnswer is the id of the agent whose result comes first in a conversation.
 func firstToAnswer(conversation []message) string {
 	for _, m := range conversation {
 		if found := answered.FindStringSubmatch(m.Content); m.Role == "tool" && found != nil {

@@ -15,11 +15,11 @@ import (
 	"signoff/test/harness"
 )
 
-// trees is kill -9 of two replicas at random moments while trees of executions are at work: agents delegate to others at once and one after the other, wait for them
-// or do not, ask them again, and each command asks a person.
+// trees is kill -9 of two replicas at random moments while trees of executions are at work: agents delegate to several agents at once or one after the other,
+// wait for them or not, and send them further prompts; each command asks a person.
 func trees(r *run) {
-	books := &books{requests: map[string][][]message{}}
-	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 2, live: 12, script: books.play, plan: func(key string, d *dice) plan {
+	ledger := &modelLedger{requests: map[string][][]message{}}
+	w := newWorld(r, setup{name: "postgres", postgres: true, replicas: 2, live: 12, script: ledger.play, plan: func(key string, d *dice) plan {
 		grown := growTask(key, 0, d)
 		return plan{Key: key, Tree: &grown}
 	}})
@@ -45,10 +45,10 @@ func trees(r *run) {
 	}
 	w.load.settle(comeBack)
 	w.check()
-	w.checkTrees(books)
+	w.checkTrees(ledger)
 }
 
-// growAll has as many trees as there are cycles come to their ends, some at a time. The channel is closed when all have.
+// growAll runs one tree for each cycle, some at a time. The channel is closed when all have ended.
 func (w *world) growAll() <-chan struct{} {
 	r, left, all := w.run, make(chan struct{}, w.run.cycles), make(chan struct{})
 	for range r.cycles {
@@ -77,8 +77,8 @@ func (w *world) growAll() <-chan struct{} {
 	return all
 }
 
-// meet learns from an event of a parent what it delegates, and follows the child.
-func (t *track) meet(e event) {
+// followDelegation reads the tasks that a parent delegates from its events, and follows the children.
+func (t *track) followDelegation(e event) {
 	switch domain.EventType(e.Type) {
 	case domain.ToolCallRequestedType:
 		var call callEvent
@@ -102,22 +102,22 @@ func (t *track) meet(e event) {
 	}
 }
 
-// books is the ledger of the model: what it was sent, by the keys of the tasks. Nobody but the model writes it.
-type books struct {
+// modelLedger is the ledger of the model: the requests that it got, by the keys of the tasks. Only the model writes it.
+type modelLedger struct {
 	mu       sync.Mutex
 	requests map[string][][]message
 }
 
-func (b *books) play(a *harness.Answer, conversation []message) {
+func (b *modelLedger) play(a *harness.Answer, conversation []message) {
 	its, _ := newestTask(conversation)
 	b.mu.Lock()
 	b.requests[its.Key] = append(b.requests[its.Key], slices.DeleteFunc(slices.Clone(conversation), func(m message) bool { return m.Role == "system" }))
 	b.mu.Unlock()
-	does(a, conversation)
+	playTask(a, conversation)
 }
 
-// checkTrees holds each tree against its task and the ledger of the model.
-func (w *world) checkTrees(b *books) {
+// checkTrees compares each tree with its task and the ledger of the model.
+func (w *world) checkTrees(b *modelLedger) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	unknown := maps.Clone(b.requests)
@@ -126,7 +126,7 @@ func (w *world) checkTrees(b *books) {
 		if t.above != nil || t.id == "" {
 			continue
 		}
-		f := family{task: *t.plan.Tree, requests: b.requests}
+		f := treeCheck{task: *t.plan.Tree, requests: b.requests}
 		var err error
 		if f.members, err = w.members(t); err != nil {
 			w.run.violate("%s: I2: the tree of %s: %v", w.name, t.id, err)
@@ -147,9 +147,9 @@ func (w *world) checkTrees(b *books) {
 }
 
 // members are the executions of a tree as the server shows them, each with the log and the key of the track that has followed it.
-func (w *world) members(root *track) (all []relative, err error) {
+func (w *world) members(root *track) (all []treeMember, err error) {
 	a := w.insist(w.run.ctx, &w.run.dice, http.MethodGet, "/executions/"+root.id+"/tree", nil)
-	var tree struct{ Items []relative }
+	var tree struct{ Items []treeMember }
 	if err := a.into(&tree); a.status != http.StatusOK || err != nil {
 		return nil, fmt.Errorf("%s", a)
 	}

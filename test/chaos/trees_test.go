@@ -12,8 +12,8 @@ import (
 	"signoff/internal/domain"
 )
 
-// aFamily is a root that has asked one agent twice and has not waited for another one. Each request was sent once, but for one: its server had died.
-func aFamily() family {
+// aTreeCheck is a root that has asked one agent twice and has not waited for another one. Each request was sent once, but for one: its server had died.
+func aTreeCheck() treeCheck {
 	root := task{Key: "r", Steps: []step{{Each: []task{{Key: "r-1"}}}, {Message: &task{Key: "r-1"}}, {Start: &task{Key: "r-2"}}}}
 	log := written(
 		domain.DelegateStarted{ExecutionID: "one", ToolCallID: "c1"}, domain.DelegateReturned{ExecutionID: "one", Rest: 1},
@@ -31,9 +31,9 @@ func aFamily() family {
 	below := func(call string) *struct{ ExecutionID, ToolCallID, Root string } {
 		return &struct{ ExecutionID, ToolCallID, Root string }{"root", call, "root"}
 	}
-	return family{
+	return treeCheck{
 		task: root,
-		members: []relative{
+		members: []treeMember{
 			{ID: "root", Status: domain.StatusCompleted, key: "r", log: log},
 			{ID: "one", Status: domain.StatusCompleted, key: "r-1", Parent: below("c1")},
 			{ID: "two", Status: domain.StatusCompleted, key: "r-2", Parent: below("c3")},
@@ -45,7 +45,7 @@ func aFamily() family {
 }
 
 func TestASoundTreeIsSound(t *testing.T) {
-	if wrong := aFamily().broken(); len(wrong) > 0 {
+	if wrong := aTreeCheck().broken(); len(wrong) > 0 {
 		t.Error(wrong)
 	}
 }
@@ -69,7 +69,7 @@ func TestAServerMayTakeAnOutputAlong(t *testing.T) {
 		"a result":        {sent("delegate", "lost", said), sent("delegate", "done"), false},
 		"the same result": {sent("delegate", "done", said), sent("delegate", "done"), true},
 	} {
-		if begins(test.later, test.request) != test.begins {
+		if startsWith(test.later, test.request) != test.begins {
 			t.Errorf("%s: %v", name, !test.begins)
 		}
 	}
@@ -77,38 +77,38 @@ func TestAServerMayTakeAnOutputAlong(t *testing.T) {
 
 // TestBrokenTreesAreFound: a checker that finds nothing is worth nothing.
 func TestBrokenTreesAreFound(t *testing.T) {
-	logged := func(f *family, payload domain.Payload) {
+	logged := func(f *treeCheck, payload domain.Payload) {
 		f.members[0].log = append(f.members[0].log, written(payload)...)
 	}
 	for name, test := range map[string]struct {
-		spoil func(f *family)
+		spoil func(f *treeCheck)
 		says  string
 	}{
-		"a child is missing":             {func(f *family) { f.members = f.members[:2] }, "were to work"},
-		"a call has two children":        {func(f *family) { f.members = append(f.members, f.members[1]) }, "given to two executions"},
-		"nobody knows a child":           {func(f *family) { f.members = append(f.members, relative{ID: "three"}) }, "were to work"},
-		"one has not ended":              {func(f *family) { f.members[2].Status = domain.StatusIdle }, "I3"},
-		"a child has no parent":          {func(f *family) { f.members[1].Parent = nil }, "has the parent"},
-		"a child has another parent":     {func(f *family) { f.members[1].Parent.ExecutionID = "two" }, "has the parent"},
-		"a child is in another tree":     {func(f *family) { f.members[1].Parent.Root = "two" }, "has the parent"},
-		"another call has made it":       {func(f *family) { f.members[1].Parent.ToolCallID = "c3" }, "was started by"},
-		"a child is started twice":       {func(f *family) { logged(f, domain.DelegateStarted{ExecutionID: "one", ToolCallID: "c9"}) }, "was started by c1 and c9"},
-		"a call starts one more":         {func(f *family) { logged(f, domain.DelegateStarted{ExecutionID: "four"}) }, "started 3 children for 2 calls"},
-		"a result is delivered twice":    {func(f *family) { logged(f, domain.DelegateReturned{ExecutionID: "two", Rest: 1}) }, "[1 1] of r-2 were delivered"},
-		"a result is not delivered":      {func(f *family) { f.members[0].log = f.members[0].log[:5] }, "[] of r-2 were delivered"},
-		"the same result in place of it": {func(f *family) { f.members[0].log[3] = f.members[0].log[1] }, "[1 1] of r-1 were delivered"},
-		"the model is told it twice": {func(f *family) {
+		"a child is missing":             {func(f *treeCheck) { f.members = f.members[:2] }, "were to work"},
+		"a call has two children":        {func(f *treeCheck) { f.members = append(f.members, f.members[1]) }, "given to two executions"},
+		"nobody knows a child":           {func(f *treeCheck) { f.members = append(f.members, treeMember{ID: "three"}) }, "were to work"},
+		"one has not ended":              {func(f *treeCheck) { f.members[2].Status = domain.StatusIdle }, "I3"},
+		"a child has no parent":          {func(f *treeCheck) { f.members[1].Parent = nil }, "has the parent"},
+		"a child has another parent":     {func(f *treeCheck) { f.members[1].Parent.ExecutionID = "two" }, "has the parent"},
+		"a child is in another tree":     {func(f *treeCheck) { f.members[1].Parent.Root = "two" }, "has the parent"},
+		"another call has made it":       {func(f *treeCheck) { f.members[1].Parent.ToolCallID = "c3" }, "was started by"},
+		"a child is started twice":       {func(f *treeCheck) { logged(f, domain.DelegateStarted{ExecutionID: "one", ToolCallID: "c9"}) }, "was started by c1 and c9"},
+		"a call starts one more":         {func(f *treeCheck) { logged(f, domain.DelegateStarted{ExecutionID: "four"}) }, "started 3 children for 2 calls"},
+		"a result is delivered twice":    {func(f *treeCheck) { logged(f, domain.DelegateReturned{ExecutionID: "two", Rest: 1}) }, "[1 1] of r-2 were delivered"},
+		"a result is not delivered":      {func(f *treeCheck) { f.members[0].log = f.members[0].log[:5] }, "[] of r-2 were delivered"},
+		"the same result in place of it": {func(f *treeCheck) { f.members[0].log[3] = f.members[0].log[1] }, "[1 1] of r-1 were delivered"},
+		"the model is told it twice": {func(f *treeCheck) {
 			all := f.requests["r"]
 			all[5] = append(slices.Clone(all[5]), message{Role: "user", Content: lastWords("r-2")})
 		}, "told 2 times what r-2 said"},
-		"the model is not told":        {func(f *family) { f.requests["r"] = f.requests["r"][:5] }, "told 0 times what r-2 said"},
-		"the model is told else later": {func(f *family) { f.requests["r"][1] = []message{{Content: "else"}} }, "two conversations"},
-		"a call has two results":       {func(f *family) { f.requests["r"][5][4].ToolCallID = "c1" }, "c1 has two results"},
-		"a request is sent again":      {func(f *family) { f.requests["r-1"] = append(f.requests["r-1"], f.requests["r-1"][0]) }, "its driver 0 times"},
-		"the model is never asked":     {func(f *family) { delete(f.requests, "r-2") }, "was asked 0 times"},
+		"the model is not told":        {func(f *treeCheck) { f.requests["r"] = f.requests["r"][:5] }, "told 0 times what r-2 said"},
+		"the model is told else later": {func(f *treeCheck) { f.requests["r"][1] = []message{{Content: "else"}} }, "two conversations"},
+		"a call has two results":       {func(f *treeCheck) { f.requests["r"][5][4].ToolCallID = "c1" }, "c1 has two results"},
+		"a request is sent again":      {func(f *treeCheck) { f.requests["r-1"] = append(f.requests["r-1"], f.requests["r-1"][0]) }, "its driver 0 times"},
+		"the model is never asked":     {func(f *treeCheck) { delete(f.requests, "r-2") }, "was asked 0 times"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := aFamily()
+			f := aTreeCheck()
 			test.spoil(&f)
 			wrong := f.broken()
 			if !slices.ContainsFunc(wrong, func(text string) bool { return strings.Contains(text, test.says) }) {

@@ -217,7 +217,7 @@ type member struct {
 	shown
 }
 
-// approveTree approves what is asked anywhere below the root. In the end there is one child for each call, and all have ended well.
+// approveTree approves all questions of the tree. In the end there is one child for each call, and all have completed.
 func (k *walker) approveTree() {
 	k.until(func(shown) bool {
 		for _, m := range k.members() {

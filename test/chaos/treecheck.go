@@ -12,26 +12,25 @@ import (
 	"signoff/internal/domain"
 )
 
-// family is everything about a tree: what it was to do, the executions that came of it, and what the model was sent for each of them.
-type family struct {
+// treeCheck compares a tree with its task: it has the task, the executions of the tree, and the requests to the model for each of them.
+type treeCheck struct {
 	task     task
-	members  []relative
+	members  []treeMember
 	requests map[string][][]message // by key
 }
 
-// relative is an execution of a tree.
-type relative struct {
+// treeMember is an execution of a tree as the server shows it, with the log that the load has read.
+type treeMember struct {
 	ID     string
 	Status domain.Status
 	Parent *struct{ ExecutionID, ToolCallID, Root string }
-	key    string // empty: nobody has followed it
+	key    string // of its task; empty: the load has not followed it
 	log    []event
 }
 
-// broken lists how the tree breaks the promises: there is one child for each call, each is where its parent knows it, each result is delivered once, and all
-// have ended.
-func (f family) broken() (wrong []string) {
-	tasks, members := map[string]task{}, map[string]relative{}
+// broken lists the broken promises: each call has one child, each child names its parent, each result is delivered once, and all executions have ended.
+func (f treeCheck) broken() (wrong []string) {
+	tasks, members := map[string]task{}, map[string]treeMember{}
 	f.task.walk(func(t task) { tasks[t.Key] = t })
 	for _, m := range f.members {
 		if _, twice := members[m.key]; twice {
@@ -53,8 +52,8 @@ func (f family) broken() (wrong []string) {
 	return wrong
 }
 
-// children checks what the log and the model of a parent know of its children.
-func (f family) children(m relative, its task, members map[string]relative) (wrong []string) {
+// children checks the log and the model requests of a parent for its children.
+func (f treeCheck) children(m treeMember, its task, members map[string]treeMember) (wrong []string) {
 	started, returned := map[string]string{}, map[string][]int{}
 	for _, e := range m.log {
 		var start domain.DelegateStarted
@@ -83,15 +82,15 @@ func (f family) children(m relative, its task, members map[string]relative) (wro
 		if rests := returned[child.ID]; len(rests) != turns || len(slices.Compact(slices.Sorted(slices.Values(rests)))) != turns {
 			wrong = append(wrong, fmt.Sprintf("the results %v of %s were delivered; it was asked %d times", rests, t.Key, turns))
 		}
-		if told := timesTold(f.requests[m.key], t.Key); told != turns {
-			wrong = append(wrong, fmt.Sprintf("the model was told %d times what %s said; it was asked %d times", told, t.Key, turns))
+		if n := countResults(f.requests[m.key], t.Key); n != turns {
+			wrong = append(wrong, fmt.Sprintf("the model was told %d times what %s said; it was asked %d times", n, t.Key, turns))
 		}
 	}
 	return wrong
 }
 
-// timesTold is how often the longest conversation quotes the last words of an agent.
-func timesTold(requests [][]message, key string) (n int) {
+// countResults counts the results of an agent in the longest conversation.
+func countResults(requests [][]message, key string) (n int) {
 	for _, m := range longest(requests) {
 		if m.Role != "assistant" {
 			n += strings.Count(m.Content, lastWords(key))
@@ -102,16 +101,16 @@ func timesTold(requests [][]message, key string) (n int) {
 
 func longest(requests [][]message) (most []message) {
 	for _, conversation := range requests {
-		if len(conversation) >= len(most) { // the same once more is what counts
+		if len(conversation) >= len(most) { // of repeated requests, the last one counts
 			most = conversation
 		}
 	}
 	return most
 }
 
-// begins reports whether a conversation begins like an earlier request. A server sends the output of a command before that is on disk: if it dies in between, a
-// person is asked about the command, and the one who recovers the execution sends what that person says. The result of a child is on disk first.
-func begins(conversation, request []message) bool {
+// startsWith reports whether a conversation starts with an earlier request. A server sends the output of a command before the output is on disk. If it dies in
+// between, a person is asked about the command, and the next driver sends that person's answer. The result of a child is on disk first.
+func startsWith(conversation, request []message) bool {
 	newest := len(request) - 1
 	for newest > 0 && request[newest].Role == "tool" {
 		newest--
@@ -131,14 +130,14 @@ func begins(conversation, request []message) bool {
 	return true
 }
 
-// conversation checks what the model was sent for an execution: each request goes on where the one before ended, no call has two results, and only a new
-// driver of the execution sends a request again.
-func (m relative) conversation(requests [][]message) (wrong []string) {
+// conversation checks the requests to the model for an execution: each request continues the one before, no call has two results, and only a new driver of
+// the execution repeats a request.
+func (m treeMember) conversation(requests [][]message) (wrong []string) {
 	most := longest(requests)
 	again, drivers := 0, 0
 	lengths := map[int]bool{}
 	for _, conversation := range requests {
-		if !begins(most, conversation) {
+		if !startsWith(most, conversation) {
 			wrong = append(wrong, fmt.Sprintf("the model was sent two conversations:\n%+v\n%+v", conversation, most))
 		}
 		if lengths[len(conversation)] {
@@ -164,8 +163,8 @@ func (m relative) conversation(requests [][]message) (wrong []string) {
 	return wrong
 }
 
-// takesOver reports whether an event says that the execution goes on with another driver: the one before has died, or has lost its lease on a busy machine and
-// let go of it by itself.
+// takesOver reports whether an event says that the execution continues with another driver: the earlier one has died, or has lost its lease on a busy machine
+// and given the execution up.
 func takesOver(e event) bool {
 	var change struct{ Reason string }
 	return recovers(e) || e.Type == "execution.stateChanged" && e.Into(&change) == nil && change.Reason == "continued"
