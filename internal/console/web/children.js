@@ -1,4 +1,4 @@
-// The children of a call, a line each: who works, how it stands, how many of its questions wait for a person. The link opens the child's own page.
+// The children of a call, one line each: name, status, and the number of questions that wait for a person. The link opens the child's own page.
 
 import { executionPath } from "./api.js";
 import { attribute, h, keyed, say } from "./dom.js";
@@ -33,7 +33,7 @@ function updateLine(line, { name, status, cause, pendingApprovals, error }, hasE
   once(failed, error ? `${error.code}: ${error.message}` : "", (text) => reveal(text));
 }
 
-/** The log of a parent does not say what its child does within a turn. */
+/** The log of a parent does not report the steps of a child within a turn. */
 const works = { waiting: "at work" };
 
 const causes = { provider: "its model is away", recovery: "its server failed again and again", processGone: "its process is gone" };

@@ -41,7 +41,7 @@ export class Conversation {
     return this.#calls.get(toolCallId)?.origin;
   }
 
-  /** The call that a row is a part of, since a subagent of the agent has made it: its item; undefined: none. */
+  /** The item of the call that stands for the subagent which made a row's call; undefined: none. */
   parentOf(row) {
     const call = row.tool ?? this.#calls.get(row.diff?.toolCallId)?.tool;
     return this.#calls.get(call?.parentToolCallId)?.item;

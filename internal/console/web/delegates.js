@@ -1,7 +1,7 @@
-// The children of an execution, as far as its log tells of them; each has a log of its own. Pure; the same as the server's reducer makes of the same
-// events: a child stands under the call that has created it, and under each call that waits for it now.
+// The children of an execution, from its log; each child has a log of its own. Pure; the same as the server's reducer makes of the same events: a child
+// is shown under the call that has created it, and under each call that waits for it now.
 
-/** Takes what events tell of children, and shows them by their calls. */
+/** Applies events about children, and shows the children by their calls. */
 export class Delegates {
   #all = []; // {child, createdBy, awaited: ids of the other calls that wait for it, asked: ids of approvals that are open}
   #calls;
@@ -27,7 +27,7 @@ export class Delegates {
     this.#show(one, turn);
   }
 
-  /** The path leads by one of the children, also where somebody below that one asks. */
+  /** One of the children is on the path: that child asks, or an execution below it. */
   asked({ approvalId, path }, turn) {
     const steps = new Set((path ?? []).map((step) => step.executionId));
     const one = this.#all.find(({ child }) => steps.has(child.executionId));
@@ -59,14 +59,14 @@ export class Delegates {
     }
   }
 
-  /** A call has its outcome. Those that it has only waited for stay as they are now, and the call that has created them goes on counting. */
+  /** A call has its outcome. Children that it only waited for are frozen there; the call that has created them still counts their approvals. */
   released({ toolCallId }, turn) {
     for (const one of this.#all) {
       if (one.awaited.delete(toolCallId)) this.#calls.showChild(toolCallId, { ...one.child, pendingApprovals: 0 }, turn);
     }
   }
 
-  /** The end of an execution ends its children: nobody can answer their approvals any more. */
+  /** The end of an execution ends its children: their approvals are no longer pending. */
   end(turn) {
     for (const one of this.#all) {
       if (one.asked.size === 0) continue;

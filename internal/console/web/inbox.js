@@ -121,7 +121,7 @@ class Inbox {
   }
 }
 
-/** What stands above the cards of one tree: its root, which opens. */
+/** The head above the cards of one tree: a link to its root. */
 function treeHead({ root, name, asked }) {
   return h("p", { class: "tree-head" }, h("a", { href: `#${executionPath(root)}` }, revealed(name || "agent")), asked && h("span", { class: "muted" }, ", asked “",
     revealed(asked), "”"));

@@ -26,9 +26,9 @@ export function viewOf(row, scene) {
   return view;
 }
 
-const deepest = 3; // that is told by the margin
+const deepest = 3; // levels of indentation
 
-/** What a subagent does stands below the call that stands for the subagent, and names it: others may do something in between. */
+/** A call of a subagent is below the call that stands for the subagent, and names it: other calls may come in between. */
 function standBelow(element, parent, { parentOf }) {
   if (parent === undefined) return;
   let depth = 1;

@@ -1,4 +1,4 @@
-// The path from a root to an execution below it: who was asked for what. A person who decides for an execution deep down must see on whose behalf it asks.
+// The path from a root to an execution below it, with the prompt of each. A person who decides for an execution must see on whose behalf it asks.
 
 import { executionPath } from "./api.js";
 import { h } from "./dom.js";

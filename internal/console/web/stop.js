@@ -41,7 +41,7 @@ export class Cancel {
   }
 }
 
-/** The button that ends an execution which stays open, when it is through with what it has. It asks if that cancels agents below. */
+/** The button that ends an execution which stays open, after its queued prompts. It asks first if that cancels agents below. */
 export function closeButton(id, closing) {
   const path = `${executionPath(id)}/close`;
   const close = async () => closing(await post(path));

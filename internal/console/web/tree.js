@@ -1,5 +1,5 @@
-// The tree of executions that one belongs to, beside its conversation: who works, on what, what it has used, and whose questions wait. The stream of an
-// execution tells of its own children alone, so the whole is read from the server, again and again while somebody may see it.
+// The tree of an execution, beside its conversation: each agent with its status, its prompt, its tokens and its questions. The stream of an execution
+// reports only its own children, so the tree is polled from the server while the page is visible.
 
 import { executionPath, get, sleep } from "./api.js";
 import { attribute, h, keyed, say } from "./dom.js";
@@ -9,13 +9,13 @@ import { once } from "./rowparts.js";
 
 const readEvery = 3000;
 
-/** A line with the sums, which opens. */
+/** A line with the sums, which opens the list. */
 export class Tree {
   #sums = h("span");
   #list = h("ul", { class: "children tree", "aria-label": "Agents of this tree" });
   element = h("details", { class: "settings card", hidden: true }, h("summary", {}, "Agents of this tree: ", this.#sums), this.#list);
 
-  /** @param execution of the page, by which the root is known @param steady draws without moving what a person reads */
+  /** @param execution of the page, which names the root @param steady draws without moving the text that a person reads */
   constructor(execution, steady) {
     this.steady = steady;
     this.here = execution.id;
@@ -23,7 +23,7 @@ export class Tree {
     this.hasTree = Boolean(execution.parent ?? execution.delegation);
   }
 
-  /** Shows the tree until it has ended, or the page is left. */
+  /** Shows the tree until it has ended, or until the user leaves the page. */
   async follow(signal) {
     while (this.hasTree && !signal.aborted) {
       try {
@@ -52,14 +52,14 @@ export class Tree {
   }
 }
 
-/** The executions as they stand below each other, the root first. */
+/** The executions in the order of the tree, each parent before its children. */
 function nested(items) {
   const below = Map.groupBy(items, ({ parent }) => parent?.executionId);
   const from = (item) => [item, ...(below.get(item.id) ?? []).flatMap(from)];
   return (below.get(undefined) ?? []).flatMap(from);
 }
 
-/** What the root was asked stands in the path of its children alone as one line of text. */
+/** Only the path of a child has the root's prompt as one line of text. */
 function makeLine({ id, parent }, here, root) {
   const { name, asked } = parent?.path.at(-1) ?? root;
   const who = id === here ? h("strong", { "aria-current": "page" }, revealed(name || "agent")) : h("a", { href: `#${executionPath(id)}` }, revealed(name || "agent"));

@@ -1,14 +1,14 @@
-// In which order the inbox shows its cards: those of one tree of executions together, below its root. What is there already never moves, so a later
-// question of a tree joins it only where the tree is the last in the list; else it comes at the end, below the name of its root once more. Pure.
+// The order of the cards in the inbox: cards of one tree of executions are grouped below its root. Shown cards never move, so a later question of a tree
+// joins its group only if the group is the last one; otherwise it starts a new group at the end, with the name of the root again. Pure.
 
 /** The order of one visit of the inbox. */
 export class Trees {
-  #runs = []; // cards of one tree that stand together: {key, root, head, ids}
+  #runs = []; // groups of cards of one tree: {key, root, head, ids}
   #made = 0;
 
   /**
    * @param {{approval: object}[]} entries in the order in which they were asked
-   * @returns {object[]} rows: {key, entry} is a card; {key, head: {root, name, asked}} stands above the cards of a tree
+   * @returns {object[]} rows: {key, entry} is a card; {key, head: {root, name, asked}} is the head of a group
    */
   rows(entries) {
     const byId = new Map(entries.map((entry) => [entry.approval.id, entry]));
@@ -22,7 +22,7 @@ export class Trees {
     this.#runs = this.#runs.filter(({ ids }) => ids.length > 0);
   }
 
-  /** What comes at the same time is grouped; of trees, the one that asked first comes first. */
+  /** New cards are grouped by tree, in the order of the first question of each tree. */
   #add(approvals) {
     const placed = new Set(this.#runs.flatMap(({ ids }) => ids));
     const fresh = new Map();
@@ -42,7 +42,7 @@ export class Trees {
   }
 }
 
-/** Above a card that is there nothing can come any more: so it depends on those that come first whether their tree has a head. */
+/** A head cannot be added above a shown card later, so the first cards decide whether their group has one. */
 function headOf(root, group) {
   const first = group.find(({ path }) => Array.isArray(path) && path.length > 0)?.path[0];
   return first === undefined ? undefined : { root, name: first.name, asked: first.asked };
