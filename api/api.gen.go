@@ -343,7 +343,7 @@ type AgentProfileDefinition struct {
 	ApprovalTimeoutSeconds *int `json:"approvalTimeoutSeconds,omitempty"`
 
 	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-	// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
+	// `limitReached` and keeps what was said. `tokens` and `cost` of a root bound its whole tree.
 	Budget *Budget `json:"budget,omitempty"`
 
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
@@ -354,8 +354,8 @@ type AgentProfileDefinition struct {
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
 
-	// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
-	// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+	// Delegation The execution may hand work to other agents with the tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`. Each agent works
+	// in a child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
 	// capability `delegate` judges the calls.
 	//
 	//
@@ -453,7 +453,7 @@ type Approval struct {
 	// Example: An option of kind allow_always or reject_always is remembered by the agent, not by Signoff.
 	OptionsNote *string `json:"optionsNote"`
 
-	// Path Who asked whom for what, from the root to the execution; not there where nobody has delegated it.
+	// Path The path from the root to the execution; absent if the execution is itself a root.
 	Path *DelegationPath `json:"path,omitempty"`
 
 	// Question Of a `question`, what is asked; null otherwise.
@@ -473,7 +473,7 @@ type Approval struct {
 	// ResolvedAt Null while pending.
 	ResolvedAt *Time `json:"resolvedAt"`
 
-	// Root The root of the tree in which the execution was delegated; not there where nobody has delegated it. `stopTree` takes it.
+	// Root The root of the execution's tree, for `stopTree`; absent if the execution is itself a root.
 	Root *string `json:"root,omitempty"`
 
 	// RunbookId The runbook of the execution; null where it has none.
@@ -625,7 +625,7 @@ type BlockPresentation = json.RawMessage
 type BlockType = domain.BlockType
 
 // Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
+// `limitReached` and keeps what was said. `tokens` and `cost` of a root bound its whole tree.
 type Budget = domain.Budget
 
 // CancelExecution defines model for CancelExecution.
@@ -761,8 +761,8 @@ type ClientTool = domain.ClientTool
 
 // ClosePreview defines model for ClosePreview.
 type ClosePreview struct {
-	// Cancels The live executions below, by the time of their creation: those that are queued, in a turn, wait for an answer or for their own children, are
-	// interrupted, or have a prompt that waits. Outputs are shortened as in lists.
+	// Cancels The live executions below, by the time of their creation. An execution is live if it is queued, in a turn or interrupted, if it waits for an answer
+	// or for its own children, or if a prompt of it waits. Outputs are shortened as in lists.
 	Cancels []Execution `json:"cancels"`
 }
 
@@ -804,7 +804,7 @@ type CreateExecution struct {
 	BlockTypes *[]BlockType `json:"blockTypes,omitempty"`
 
 	// Budget Bounds on what the execution uses up. At four fifths comes `budget.warned`; over a bound it fails with
-	// `limitReached` and keeps what was said. `tokens` and `cost` also bound the execution and all that it delegates together.
+	// `limitReached` and keeps what was said. `tokens` and `cost` of a root bound its whole tree.
 	Budget *Budget `json:"budget,omitempty"`
 
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
@@ -833,8 +833,8 @@ type CreateExecution struct {
 	// Example: bash
 	DefaultShell *string `json:"defaultShell,omitempty"`
 
-	// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
-	// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+	// Delegation The execution may hand work to other agents with the tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`. Each agent works
+	// in a child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
 	// capability `delegate` judges the calls.
 	//
 	//
@@ -964,7 +964,7 @@ type CreateExecution struct {
 type CreatePermissionRule struct {
 	Effect CapabilityVerdict `json:"effect"`
 
-	// ExecutionId Of a rule of the scope `execution`, or the root of a rule of the scope `tree`.
+	// ExecutionId For the scope `execution`; for the scope `tree`, the root.
 	ExecutionId *string `json:"executionId,omitempty"`
 
 	// ExpiresAt RFC 3339, UTC, microseconds.
@@ -1054,8 +1054,8 @@ type Decide struct {
 	// is 422.
 	Resolution *Resolution `json:"resolution,omitempty"`
 
-	// StopTree Only with deny: the root of the approval's execution, which is cancelled with the denial, in one transaction, and all executions below it. Where
-	// somebody has denied the call before, the tree is cancelled by this. The key needs the scope `executions:cancel`, too.
+	// StopTree Only with deny: the root of the approval's execution. One transaction denies the call and cancels the root, whose end cancels all executions below
+	// it. If somebody has already denied the call, this still cancels the tree. The key needs the scope `executions:cancel`, too.
 	StopTree *string `json:"stopTree,omitempty"`
 }
 
@@ -1073,7 +1073,7 @@ type DecideByLink struct {
 type DecideByLinkDecision string
 
 // DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
-// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: of a child, what an execution above it may delegate.
+// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: the ceiling of an execution above the child.
 // `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 // it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 type DecidedBy string
@@ -1100,7 +1100,7 @@ type Decision struct {
 	PreviewId *string `json:"previewId"`
 	Reason    *string `json:"reason"`
 
-	// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below that, until the root
+	// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below it, until the root
 	// ends; or for all executions.
 	Remember Remember `json:"remember"`
 
@@ -1111,26 +1111,26 @@ type Decision struct {
 	RuleId *string `json:"ruleId"`
 }
 
-// Delegation The execution may hand work to other agents, by its tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`; each of them is a
-// child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
+// Delegation The execution may hand work to other agents with the tools `delegate`, `await_delegates`, `message_delegate` and `cancel_delegate`. Each agent works
+// in a child, an execution of its own. Without this field, the execution has none of these tools. Only for `internal` and the kind `agent`. The
 // capability `delegate` judges the calls.
 //
 // Example: {"ceiling":{"capabilities":{"network":"ask","read":"allow","write":"deny"}},"profiles":["researcher"]}
 type Delegation struct {
-	// CancelOnEnd When a turn ends, children that still work are cancelled. Otherwise the execution waits for them.
+	// CancelOnEnd The end of a turn cancels the children that are still live. Otherwise the execution waits for them.
 	CancelOnEnd *bool `json:"cancelOnEnd,omitempty"`
 
-	// Ceiling The most that a child may have, and its own children. A field that is left out is what the execution has itself, of `capabilities` class by class. More than that takes
-	// what the same field of the request takes: the scopes for environments and MCP servers. Children have safe mode, whatever the execution has.
+	// Ceiling The upper bound for each child and for its own children. A field that is left out, or a class of `capabilities`, has the value of the execution itself. More than that
+	// needs the scopes that the same field of the request needs, for environments and MCP servers. Children always have safe mode.
 	Ceiling *DelegationCeiling `json:"ceiling,omitempty"`
 
-	// Profiles The agent profiles that children may use; each takes the scope `profiles:use`, or `profiles:use:NAME`. With this list, children use nothing
-	// else. Without it, they may use every profile that the key may use, and models and agents of the server without a profile.
+	// Profiles The agent profiles that children may use; each needs the scope `profiles:use`, or `profiles:use:NAME`. With this list, children use only these
+	// profiles. Without it, they may use every profile that the key may use, and models and agents of the server without a profile.
 	Profiles *[]string `json:"profiles,omitempty"`
 }
 
-// DelegationCeiling The most that a child may have, and its own children. A field that is left out is what the execution has itself, of `capabilities` class by class. More than that takes
-// what the same field of the request takes: the scopes for environments and MCP servers. Children have safe mode, whatever the execution has.
+// DelegationCeiling The upper bound for each child and for its own children. A field that is left out, or a class of `capabilities`, has the value of the execution itself. More than that
+// needs the scopes that the same field of the request needs, for environments and MCP servers. Children always have safe mode.
 type DelegationCeiling struct {
 	// Capabilities What the tools may do, per class: `deny` never, `ask` after a person signed off, `allow` without asking. The
 	// defaults are `allow` for `read` and `ask` for the rest. What an external agent asks for is judged by the same
@@ -1152,7 +1152,7 @@ type DelegationCeiling struct {
 	Tools *ToolSettings `json:"tools,omitempty"`
 }
 
-// DelegationPath From a root to an execution below it, which is the last step: who was asked for what.
+// DelegationPath The executions from a root to one below it, which is the last step.
 type DelegationPath = []DelegationStep
 
 // DelegationStep defines model for DelegationStep.
@@ -1262,7 +1262,7 @@ type Execution struct {
 	CreatedBy string `json:"createdBy"`
 	Debug     bool   `json:"debug"`
 
-	// Delegation What it may delegate; not there where it may not.
+	// Delegation Its delegation settings; absent if it may not delegate.
 	Delegation *GrantedDelegation `json:"delegation,omitempty"`
 	EndedAt    *Time              `json:"endedAt"`
 
@@ -1310,7 +1310,7 @@ type Execution struct {
 	OutputSchema *json.RawMessage  `json:"outputSchema"`
 	OutputsFrom  map[string]string `json:"outputsFrom"`
 
-	// Parent Where it comes from; not there where nobody has delegated it.
+	// Parent The parent and the place in the tree; absent for a root.
 	Parent *ExecutionParent `json:"parent,omitempty"`
 
 	// Parts Not in lists.
@@ -1405,10 +1405,10 @@ type ExecutionParent struct {
 	Depth       int    `json:"depth"`
 	ExecutionId string `json:"executionId"`
 
-	// Name Of this execution, for people: its agent profile, or what answers its prompts.
+	// Name The name of this execution, for people: its agent profile, or else its agent or its model.
 	Name string `json:"name"`
 
-	// Path From a root to an execution below it, which is the last step: who was asked for what.
+	// Path The executions from a root to one below it, which is the last step.
 	Path DelegationPath `json:"path"`
 
 	// Root The execution at the top of the tree.
@@ -1441,7 +1441,7 @@ type ExecutionTree struct {
 	// Items The root, and the executions below it by the time of their creation. Outputs are shortened as in lists.
 	Items []Execution `json:"items"`
 
-	// Usage What all of them have used together, as far as it is known. The context figures are null.
+	// Usage The sum of their usage, as far as it is known. The context figures are null.
 	Usage Usage `json:"usage"`
 }
 
@@ -1548,7 +1548,7 @@ type GenerationSummary struct {
 // GrantedCapabilities The capabilities with the defaults filled in.
 type GrantedCapabilities = domain.Capabilities
 
-// GrantedDelegation What an execution may delegate.
+// GrantedDelegation The effective delegation settings of an execution.
 type GrantedDelegation = domain.Delegation
 
 // Health defines model for Health.
@@ -1580,7 +1580,7 @@ type InputMessage = domain.InputMessage
 
 // InterruptCause Why an execution is `interrupted`. `provider`: the model's provider did not serve a request, and may later.
 // `recovery`: the execution was recovered again and again without progress. `processGone`: the process of its external
-// agent is gone. `dailyBudget`: the tenant has spent the budget of its day. See `POST …/resume`.
+// agent is gone. `dailyBudget`: the tenant has spent its daily budget. See `POST …/resume`.
 type InterruptCause = domain.InterruptCause
 
 // Isolation What confines a call that runs a program.
@@ -1935,7 +1935,7 @@ type PermissionRule struct {
 	Description string            `json:"description"`
 	Effect      CapabilityVerdict `json:"effect"`
 
-	// ExecutionId Of the scope `tree` the root; null of the scope `global`.
+	// ExecutionId The root, for the scope `tree`; null for the scope `global`.
 	ExecutionId *string `json:"executionId"`
 	ExpiresAt   *Time   `json:"expiresAt"`
 
@@ -1969,7 +1969,7 @@ type PolicyDecision struct {
 	Class string `json:"class"`
 
 	// DecidedBy `capability`, `tools`, `bashPolicy`, `catastrophic`, `rule`, `environment`, `safeModeOff`, `unattended`: that part of the policy.
-	// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: of a child, what an execution above it may delegate.
+	// `pin`: the definition of an MCP tool is not the one that a person has approved. `ceiling`: the ceiling of an execution above the child.
 	// `decision`: a person. `agent`: an external agent that did not ask. `expiry`: nobody answered in time. `server`:
 	// it could not be run or judged, ended with its execution, or was running when its server stopped. `brokenPolicy`: what was stored cannot be read.
 	DecidedBy       DecidedBy         `json:"decidedBy"`
@@ -2069,7 +2069,7 @@ type Problem struct {
 	// | `headersTooLarge` | 431 | the headers are over the limit |
 	// | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 	// | `rateLimited` | 429 | there were too many of these in a short time |
-	// | `dailyBudgetSpent` | 429 | the tenant has spent the budget of its day |
+	// | `dailyBudgetSpent` | 429 | the tenant has spent its daily budget |
 	// | `internal` | 500 | a bug of ours |
 	// | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 	// | `storageFailed` | 503 | the database does not answer |
@@ -2166,7 +2166,7 @@ type Problem struct {
 // | `headersTooLarge` | 431 | the headers are over the limit |
 // | `tooMany` | 429 | all room is taken, and as many executions of the tenant are queued as may be |
 // | `rateLimited` | 429 | there were too many of these in a short time |
-// | `dailyBudgetSpent` | 429 | the tenant has spent the budget of its day |
+// | `dailyBudgetSpent` | 429 | the tenant has spent its daily budget |
 // | `internal` | 500 | a bug of ours |
 // | `mcpServerUnavailable` | 502 | the MCP server cannot be used, or has failed |
 // | `storageFailed` | 503 | the database does not answer |
@@ -2260,7 +2260,7 @@ type Question struct {
 	Url *string `json:"url,omitempty"`
 }
 
-// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below that, until the root
+// Remember How far a decision is remembered: not; for the rest of the execution that asks; for its tree, which is the root and all executions below it, until the root
 // ends; or for all executions.
 type Remember = domain.RememberScope
 
