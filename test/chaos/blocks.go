@@ -10,7 +10,7 @@ import (
 
 // blocks are all there are. The order is that of the short form: the longest first, so that the others fit beside it.
 var blocks = []block{
-	{name: "failpoints", cycle: "death at a failpoint", short: 90, long: 1000, goal: 2400, run: sweep},
+	{name: "failpoints", cycle: "death at a failpoint", short: 60, long: 1000, goal: 2400, run: sweep},
 	{name: "innocent", cycle: "kill -9 while long answers stream", short: 24, long: 240, goal: 480, run: innocent},
 	{name: "provider", cycle: "outage of the model's provider", short: 4, long: 8, goal: 16, run: provider},
 	{name: "kill", cycle: "kill -9 of a server", short: 20, long: 60, goal: 1000, run: kill},

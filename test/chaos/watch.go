@@ -39,8 +39,8 @@ var questions = []struct {
 const watchPause = 40 * time.Millisecond
 
 // wellWithin bounds how long after the database is ready the servers are well again. It is some seconds; the report has the figure, and
-// this bound is for a machine that has other things to do.
-const wellWithin = 20 * time.Second
+// this bound ends what never gets well: where three blocks share two cores, the start of a server alone took 15 seconds.
+const wellWithin = time.Minute
 
 // watch begins to ask. It ends with close.
 func (w *world) watch() *watch {
