@@ -10,10 +10,10 @@ import (
 
 // blocks are all there are. The order is that of the short form: the longest first, so that the others fit beside it.
 var blocks = []block{
-	{name: "failpoints", cycle: "death at a failpoint", short: 60, long: 1000, goal: 2400, run: sweep},
-	{name: "innocent", cycle: "kill -9 while long answers stream", short: 24, long: 240, goal: 480, run: innocent},
+	{name: "failpoints", cycle: "death at a failpoint", short: 40, long: 1000, goal: 2400, run: sweep},
+	{name: "innocent", cycle: "kill -9 while long answers stream", short: 12, long: 240, goal: 480, run: innocent},
 	{name: "provider", cycle: "outage of the model's provider", short: 4, long: 8, goal: 16, run: provider},
-	{name: "kill", cycle: "kill -9 of a server", short: 20, long: 60, goal: 1000, run: kill},
+	{name: "kill", cycle: "kill -9 of a server", short: 14, long: 60, goal: 1000, run: kill},
 	{name: "trees", cycle: "tree of executions under kill -9", short: 6, long: 100, goal: 200, run: trees},
 	{name: "postgres", cycle: "restart of Postgres", short: 5, long: 15, goal: 200, run: restarts},
 	{name: "network", cycle: "fault of a connection", short: 8, long: 24, goal: 200, run: network},
