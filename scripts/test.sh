@@ -28,12 +28,13 @@ generated() {
 }
 
 # A new machine may lack what the tests run beside Go: a C compiler for the race detector, npm for the model server that
-# others keep, bubblewrap, which is one of the two ways to confine a command, and PostgreSQL.
+# others keep, git, bubblewrap, which is one of the two ways to confine a command, and PostgreSQL.
 provide() {
   local missing=()
   command -v gcc >/dev/null || missing+=(gcc libc6-dev)
   command -v npm >/dev/null || missing+=(npm)
   command -v curl >/dev/null || missing+=(curl)
+  command -v git >/dev/null || missing+=(git)
   [ "$(uname)" != Linux ] || command -v bwrap >/dev/null || missing+=(bubblewrap)
   packages ${missing[@]+"${missing[@]}"} && go run ./scripts/postgres >/dev/null
 }
