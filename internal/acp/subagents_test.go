@@ -236,7 +236,7 @@ func TestStrangers(t *testing.T) {
 	wantLines(t, "told", strangers(r.host), methods...)
 	many := slices.Repeat(steps[:1], 2*requestShown)
 	r.runs(many...)
-	want(t, "told in two turns", len(strangers(r.host)), len(methods)+requestShown)
+	want(t, "reported in two turns", len(strangers(r.host)), len(methods)+requestShown)
 }
 
 // strangers are the methods of the requests that nobody was asked about.

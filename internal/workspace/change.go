@@ -219,7 +219,7 @@ func (f *changedFile) stage(w *Workspace) error {
 	if there != nil {
 		mode = there.Mode().Perm()
 	}
-	f.staged = besides()
+	f.staged = StagedName()
 	file, err := f.folder.OpenFile(f.staged, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		f.staged = ""
@@ -333,7 +333,7 @@ func (f *changedFile) put() error {
 // keep gives what is there a second name. What is to go, or lies on a file system without hard links, gets it instead
 // of the first.
 func (f *changedFile) keep() error {
-	kept := besides()
+	kept := StagedName()
 	err := errors.ErrUnsupported
 	if !f.Delete {
 		err = f.folder.Link(f.name, kept)

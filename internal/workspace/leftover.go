@@ -10,8 +10,8 @@ import (
 
 const leftoverPrefix = ".signoff-"
 
-// besides is a name that nobody else has.
-func besides() string { return leftoverPrefix + rand.Text() }
+// StagedName is a name that nobody else has, for a file on its way to its place. Whoever dies on that way leaves a leftover.
+func StagedName() string { return leftoverPrefix + rand.Text() }
 
 // errLinked is what a file with a second name is refused for.
 var errLinked = errors.New("workspace: the file has a second name")

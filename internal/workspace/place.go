@@ -1,14 +1,13 @@
 package workspace
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 
 	"signoff/internal/domain"
 )
 
-// Place opens the folder of a path below directory for somebody who will change what is there, and returns the name of the path in it. The folder exists
+// Place opens the folder of a path below directory for a caller that changes a file there, and returns the name of the path in it. The folder exists
 // already, and neither the path nor the place to which it leads is hidden or guarded. The caller closes the folder.
 func (w *Workspace) Place(directory, path string) (folder *os.Root, name string, err error) {
 	relative, err := local(directory, path)
@@ -28,5 +27,5 @@ func (w *Workspace) Place(directory, path string) (folder *os.Root, name string,
 		return nil, "", err
 	}
 	folder, err = judged.OpenRoot(".")
-	return folder, filepath.Base(relative), errors.Join(err)
+	return folder, filepath.Base(relative), err
 }

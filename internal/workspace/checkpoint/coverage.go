@@ -55,7 +55,7 @@ const (
 	generatedIfIgnored                      // if a .gitignore names it: the name is an ordinary one, too
 )
 
-// generatedFolders hold what a command makes again out of the rest. docs/checkpoints.md has the same table.
+// generatedFolders hold files that a command makes again out of the others.
 var generatedFolders = map[string]generated{
 	"node_modules": generatedAlways, "bower_components": generatedAlways, ".venv": generatedAlways, "__pycache__": generatedAlways,
 	".tox": generatedAlways, ".nox": generatedAlways, ".mypy_cache": generatedAlways, ".pytest_cache": generatedAlways, ".ruff_cache": generatedAlways,
@@ -74,24 +74,22 @@ type ignoring struct {
 
 // find walks over the folder and keeps of it what a checkpoint covers.
 func (s *Series) find(ctx context.Context) (*walk, error) {
-	found, err := s.walkOver(ctx, func(relative string) bool { // what was not ignored the last time is most likely not ignored now
+	found, err := s.walkAndJudge(ctx, func(relative string) bool { // a folder that was not ignored the last time is most likely not ignored now
 		ignored, known := s.ignored.verdicts[relative+"/"]
 		return known && !ignored
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.judge(ctx, found); err != nil {
-		return nil, err
-	}
-	if again := slices.ContainsFunc(slices.Collect(maps.Keys(found.pending)), func(p string) bool { return !s.ignored.verdicts[p+"/"] }); again {
-		found, err = s.walkOver(ctx, func(relative string) bool { return !s.ignored.verdicts[relative+"/"] })
+	for relative := range found.pending {
+		if s.ignored.verdicts[relative+"/"] {
+			continue
+		}
+		found, err = s.walkAndJudge(ctx, func(relative string) bool { return !s.ignored.verdicts[relative+"/"] })
 		if err != nil {
 			return nil, err
 		}
-		if err := s.judge(ctx, found); err != nil {
-			return nil, err
-		}
+		break
 	}
 	for relative := range found.pending {
 		found.pass(relative, Generated, 0)
@@ -100,6 +98,15 @@ func (s *Series) find(ctx context.Context) (*walk, error) {
 	slices.SortFunc(found.notCovered, func(a, b NotCovered) int { return strings.Compare(a.Path, b.Path) })
 	found.notCovered = slices.CompactFunc(found.notCovered, func(a, b NotCovered) bool { return a.Path == b.Path })
 	return found, nil
+}
+
+// walkAndJudge walks over the folder, and has a verdict on each path for which that counts.
+func (s *Series) walkAndJudge(ctx context.Context, enter func(relative string) bool) (*walk, error) {
+	found, err := s.walkOver(ctx, enter)
+	if err != nil {
+		return nil, err
+	}
+	return found, s.judge(ctx, found)
 }
 
 // judge asks git which of the paths that it matters for are ignored.

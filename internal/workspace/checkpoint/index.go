@@ -44,13 +44,14 @@ var errIndex = errors.New("checkpoint: the index cannot be read")
 
 // loadIndex returns an empty index where there is none that can be read.
 func (r *Repository) loadIndex() index {
+	empty := index{read: map[string]reading{}}
 	content, err := os.ReadFile(filepath.Join(r.folder, indexFile))
 	if err != nil {
-		return index{}
+		return empty
 	}
 	x, err := readIndex(content)
 	if err != nil {
-		return index{}
+		return empty
 	}
 	return x
 }

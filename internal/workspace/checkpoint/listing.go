@@ -224,7 +224,7 @@ func readListing(tree, manifest []byte) (*listing, error) {
 		}
 	}
 	for folder := range l.occupied() {
-		if _, told := l.entries[folder]; !told {
+		if _, listed := l.entries[folder]; !listed {
 			l.entries[folder] = u.of(gitFolder)
 		}
 	}

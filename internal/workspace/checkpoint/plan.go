@@ -14,7 +14,7 @@ import (
 
 // Plan is what a rollback to an earlier checkpoint does, path by path. It follows from the checkpoints alone, so two readers come to the same.
 type Plan struct {
-	From, To string // checkpoints: what is there, and what is to be there
+	From, To string // checkpoints: the last one, and the earlier one to which the rollback leads
 	Steps    []Step // in the order in which they are done
 	Kept     []Kept // paths that differ and stay as they are, sorted
 }
@@ -104,7 +104,7 @@ func (p *Plan) add(step Step) {
 	p.Steps = append(p.Steps, step)
 }
 
-// worse is what is to be thought of a path that two have changed, one after the other.
+// worse joins two changes of one path: the writer about whom less can be proved counts.
 func worse(a, b By) By {
 	rank := map[By]int{"": 0, Ours: 1, Uncertain: 2, Others: 3}
 	if rank[b] > rank[a] {
@@ -200,7 +200,7 @@ func (r *Repository) Restore(ctx context.Context, p Plan, places Places) ([]Kept
 		}
 		return nil
 	}
-	for group := range slices.Values(p.groups()) {
+	for _, group := range p.groups() {
 		if err := r.restoreGroup(ctx, group, do); err != nil {
 			return kept, err
 		}

@@ -57,8 +57,8 @@ func TestEveryCheckpointIsTheFolder(t *testing.T) {
 			if last == s.last {
 				continue // it is the one that was thought to be given up
 			}
-			if diff := cmp.Diff(changed(before, after), told(point, before, after)); last != "" && diff != "" {
-				rt.Fatalf("checkpoint %d: what has changed (-) and what is told (+) differ:\n%s", n, diff)
+			if diff := cmp.Diff(changed(before, after), reported(point, before, after)); last != "" && diff != "" {
+				rt.Fatalf("checkpoint %d: the changes on disk (-) and those of the checkpoint (+) differ:\n%s", n, diff)
 			}
 			before = after
 		}
@@ -107,8 +107,8 @@ func changed(before, after map[string]string) map[string]string {
 	return all
 }
 
-// told is the same by a checkpoint. It tells of a folder only where it is empty, or its mode has changed: the others come and go with their files.
-func told(point Checkpoint, before, after map[string]string) map[string]string {
+// reported are the same by a checkpoint. It reports a folder only where it is empty, or its mode has changed: the others come and go with their files.
+func reported(point Checkpoint, before, after map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, one := range point.Changes {
 		all[one.Path] = after[one.Path]

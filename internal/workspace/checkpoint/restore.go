@@ -2,7 +2,6 @@ package checkpoint
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -12,13 +11,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"signoff/internal/workspace"
 )
 
 // Step is what a rollback does to one path: it puts After in the place of Before, or leaves the path as it is.
 type Step struct {
 	Path   string
-	Before Entry // what must be there; the zero value: nothing
-	After  Entry // what is to be there; the zero value: nothing
+	Before Entry // the entry that the step replaces; the zero value: none
+	After  Entry // the entry that takes its place; the zero value: none
 }
 
 // Conflict is why a step did not happen.
@@ -27,7 +28,7 @@ type Conflict string
 // Conflicts.
 const (
 	NoConflict    Conflict = ""
-	OtherContent  Conflict = "otherContent"  // what is there is not what the last checkpoint saw
+	OtherContent  Conflict = "otherContent"  // the file differs from the last checkpoint
 	Occupied      Conflict = "occupied"      // something is there now, or a folder holds something
 	InUse         Conflict = "inUse"         // somebody has the file open for writing
 	SecondName    Conflict = "secondName"    // the file has a second name, a hard link, which may lie anywhere
@@ -39,9 +40,6 @@ const (
 
 // maxTarget is the longest path of a link.
 const maxTarget = 4096
-
-// stagedPrefix begins the names of files that are on their way; see leftover.go of package workspace.
-const stagedPrefix = ".signoff-"
 
 // restorer does steps. Each is a compare-and-swap: the new file is made beside the old one, the two names are exchanged, and what came out is compared with
 // what was expected. If it is another, the names are exchanged back. So there is no moment in which a foreign file can be lost.
@@ -125,7 +123,7 @@ var errOwner = errors.New("checkpoint: the owner cannot be restored")
 
 // stage makes the new file beside the old one, closed to others until it has its mode.
 func (r *restorer) stage(content io.Reader) (name string, err error) {
-	name = stagedPrefix + rand.Text()
+	name = workspace.StagedName()
 	defer func() {
 		if err != nil {
 			_ = r.root.Remove(name)
@@ -239,7 +237,7 @@ func (r *restorer) remove() (Conflict, error) {
 	if conflict := r.compare(r.name, r.step.Before); conflict != NoConflict {
 		return conflict, nil
 	}
-	aside := stagedPrefix + rand.Text()
+	aside := workspace.StagedName()
 	if err := moveTo(r.fd(), r.name, aside); err != nil {
 		return r.refused(err)
 	}

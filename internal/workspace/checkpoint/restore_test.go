@@ -179,7 +179,7 @@ func TestNothingOfOthersIsLost(t *testing.T) {
 	for name, content := range disk(t, workspace) {
 		_, text, _ := strings.Cut(content, " ")
 		found[text] = true
-		if strings.HasPrefix(name, stagedPrefix) {
+		if strings.HasPrefix(name, ".signoff-") {
 			t.Logf("%s: %s", name, text)
 		}
 	}

@@ -21,7 +21,7 @@ type Series struct {
 
 	last    string // the commit of the last checkpoint; empty: there is none
 	base    string // a tree with the contents of read, until there is a checkpoint; empty: there is none
-	loaded  bool   // what was known before this series
+	loaded  bool   // the last checkpoint and the index were read
 	listed  *listing
 	read    map[string]reading // what was last read of each covered file
 	user    *UserRepository    // as it was at the last checkpoint of this process; nil: there is none
@@ -49,8 +49,8 @@ type Config struct {
 func NewSeries(config Config) *Series {
 	s := &Series{
 		repository: config.Repository, workspace: config.Workspace, ref: "refs/executions/" + config.Name, limits: config.Limits, now: time.Now,
-		last:   config.Last,
-		listed: &listing{entries: map[string]Entry{}}, read: map[string]reading{},
+		last:    config.Last,
+		listed:  &listing{entries: map[string]Entry{}},
 		ignored: ignoring{verdicts: map[string]bool{}},
 	}
 	for _, path := range config.Hidden {
@@ -76,7 +76,7 @@ type Checkpoint struct {
 // Attribute says who has changed a path since the last checkpoint: it was before, and is after now; the zero value is nothing.
 type Attribute func(path string, before, after Entry) By
 
-// Take records what the folder holds now, and who has changed it. Where nothing differs from the last checkpoint, that one is returned again, without
+// Take records the content of the folder, and who has changed it. Where nothing differs from the last checkpoint, that one is returned again, without
 // changes.
 func (s *Series) Take(ctx context.Context, by Attribute) (Checkpoint, error) {
 	if err := s.load(ctx); err != nil {
@@ -147,20 +147,10 @@ func (s *Series) load(ctx context.Context) error {
 		maps.DeleteFunc(known.read, func(path string, one reading) bool { return s.listed.entries[path].Object != one.object })
 		for path, one := range s.listed.entries {
 			if _, isKnown := known.read[path]; !isKnown && one.Object != "" {
-				set(&known.read, path, reading{look: look{mode: one.Mode}, object: one.Object}) // it is read again
+				known.read[path] = reading{look: look{mode: one.Mode}, object: one.Object} // it is read again
 			}
 		}
 	}
-	if known.read != nil {
-		s.read, s.base = known.read, known.tree
-	}
-	s.loaded = true
+	s.read, s.base, s.loaded = known.read, known.tree, true
 	return nil
-}
-
-func set(all *map[string]reading, path string, one reading) {
-	if *all == nil {
-		*all = map[string]reading{}
-	}
-	(*all)[path] = one
 }

@@ -200,17 +200,17 @@ func TestAChangeIsToldWithItsLines(t *testing.T) {
 	put(t, workspace, "new", "a\nb", 0o644)
 
 	second := take(t, s)
-	type told struct {
+	type summary struct {
 		Kind                 ChangeKind
 		From                 string
 		Additions, Deletions int
 		Binary               bool
 	}
-	got := map[string]told{}
+	got := map[string]summary{}
 	for _, one := range second.Changes {
-		got[one.Path] = told{one.Kind, one.From, one.Additions, one.Deletions, one.Binary}
+		got[one.Path] = summary{one.Kind, one.From, one.Additions, one.Deletions, one.Binary}
 	}
-	want := map[string]told{
+	want := map[string]summary{
 		"edited": {Kind: Modified, Additions: 2, Deletions: 1}, "gone/deep": {Kind: Deleted, Deletions: 2}, "after": {Kind: Renamed, From: "before"},
 		"opened": {Kind: Moded}, "made executable": {Kind: Moded}, "picture": {Kind: Modified, Binary: true},
 		"becomes a folder": {Kind: Deleted, Deletions: 1}, "becomes a folder/inner": {Kind: Added, Additions: 1},

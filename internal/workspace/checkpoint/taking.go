@@ -68,7 +68,7 @@ func (t *taking) file(path string, seen look) error {
 		return t.link(path, seen)
 	}
 	now := reading{look: seen, at: t.series.now()}
-	err := t.content(path, &now, before.object)
+	err := t.content(path, &now)
 	var unfit *os.PathError
 	switch {
 	case errors.Is(err, errChanging), errors.Is(err, fs.ErrNotExist):
@@ -106,7 +106,7 @@ func (t *taking) link(path string, seen look) error {
 		return t.without(path, Changing, seen.size)
 	}
 	now := reading{look: seen, at: t.series.now(), object: objectOf([]byte(target))}
-	if before, known := t.series.read[path]; !known || before.object != now.object || !sameGitMode(before, now) {
+	if !t.inTree(path, now) {
 		if err := t.out.file(path, gitLink, []byte(target)); err != nil {
 			return err
 		}
@@ -115,8 +115,10 @@ func (t *taking) link(path string, seen look) error {
 	return nil
 }
 
-func sameGitMode(a, b reading) bool {
-	return Entry{Mode: a.mode}.gitMode() == Entry{Mode: b.mode}.gitMode()
+// inTree reports whether the tree with which this checkpoint begins has the content and the mode, as far as git keeps that.
+func (t *taking) inTree(path string, now reading) bool {
+	before, known := t.series.read[path]
+	return known && before.object == now.object && Entry{Mode: before.mode}.gitMode() == Entry{Mode: now.mode}.gitMode()
 }
 
 // heldBytes is how much of a file is held in memory. A longer one is read twice: git wants to know its length first, and the second reading must find
@@ -124,15 +126,13 @@ func sameGitMode(a, b reading) bool {
 const heldBytes = 4 << 20
 
 // content reads a file, and writes what git does not have of it yet.
-func (t *taking) content(path string, now *reading, before string) error {
+func (t *taking) content(path string, now *reading) error {
 	file, err := t.files.open(path, now.look)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	mode := Entry{Mode: now.mode}.gitMode()
-	was := t.series.read[path]
-	is := func() bool { return now.object == before && Entry{Mode: was.mode}.gitMode() == mode }
 	if now.size <= heldBytes {
 		content, err := io.ReadAll(io.LimitReader(file, now.size+1))
 		if err != nil {
@@ -142,12 +142,12 @@ func (t *taking) content(path string, now *reading, before string) error {
 		if err := t.still(file, *now, int64(len(content))); err != nil {
 			return err
 		}
-		if now.object = objectOf(content); is() {
+		if now.object = objectOf(content); t.inTree(path, *now) {
 			return nil
 		}
 		return t.out.file(path, mode, content)
 	}
-	if now.object, err = t.hash(file, *now); err != nil || is() {
+	if now.object, err = t.hash(file, *now); err != nil || t.inTree(path, *now) {
 		return err
 	}
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
@@ -210,11 +210,10 @@ func (t *taking) complete() {
 	}
 }
 
-// writeManifest writes it where it is another one than the last.
+// writeManifest writes the manifest, unless nothing differs from the last checkpoint.
 func (t *taking) writeManifest() error {
-	now := t.next.manifest()
-	if t.series.last != "" && !t.out.begun() && string(now) == string(t.series.listed.manifest()) {
+	if t.series.last != "" && !t.out.begun() && len(t.next.by) == 0 && slices.Equal(t.next.notCovered, t.series.listed.notCovered) {
 		return nil
 	}
-	return t.out.entry(manifestFile, gitPlain, append(now, t.next.attribution()...))
+	return t.out.entry(manifestFile, gitPlain, append(t.next.manifest(), t.next.attribution()...))
 }

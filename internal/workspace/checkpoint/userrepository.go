@@ -2,12 +2,9 @@ package checkpoint
 
 import (
 	"bufio"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"slices"
@@ -48,8 +45,7 @@ func readUserRepository(root *os.Root) UserRepository {
 	state.readPacked(root)
 	state.readLoose(root, ".git/refs")
 	if content, err := readBelow(root, ".git/index", maxIndexBytes); err == nil {
-		sum := sha256.Sum256(content)
-		state.Index = hex.EncodeToString(sum[:])
+		state.Index = objectOf(content)
 	}
 	return state
 }
@@ -117,7 +113,7 @@ func (u UserRepository) movedTo(now UserRepository) *Moved {
 	if u.Head != now.Head {
 		moved.HeadFrom, moved.HeadTo = u.Head, now.Head
 	}
-	for name := range maps.Keys(u.Branches) {
+	for name := range u.Branches {
 		if u.Branches[name] != now.Branches[name] {
 			moved.Branches = append(moved.Branches, name)
 		}
