@@ -144,7 +144,10 @@ func (s *Series) load(ctx context.Context) error {
 		if s.listed, err = s.repository.listing(ctx, s.last); err != nil {
 			return err
 		}
-		maps.DeleteFunc(known.read, func(path string, one reading) bool { return s.listed.entries[path].Object != one.object })
+		maps.DeleteFunc(known.read, func(path string, one reading) bool { // another execution may have read it with another content or mode since
+			listed := s.listed.entries[path]
+			return listed.Object != one.object || listed.gitMode() != Entry{Mode: one.mode}.gitMode()
+		})
 		for path, one := range s.listed.entries {
 			if _, isKnown := known.read[path]; !isKnown && one.Object != "" {
 				known.read[path] = reading{look: look{mode: one.Mode}, object: one.Object} // it is read again

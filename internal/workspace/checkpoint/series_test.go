@@ -310,6 +310,19 @@ func TestAFolderIsReadOnce(t *testing.T) {
 	})
 }
 
+// TestAModeThatAnotherExecutionSaw: a restarted execution takes the index from another one, which has seen the mode of a file before it.
+func TestAModeThatAnotherExecutionSaw(t *testing.T) {
+	s, workspace := series(t)
+	put(t, workspace, "run.sh", "true\n", 0o644)
+	take(t, s)
+	must(t, os.Chmod(filepath.Join(workspace, "run.sh"), 0o755))
+	take(t, NewSeries(Config{Repository: s.repository, Workspace: workspace, Name: "e2", Limits: DefaultLimits}))
+	restarted := NewSeries(Config{Repository: s.repository, Workspace: workspace, Name: "e1", Last: s.last, Limits: DefaultLimits})
+	if diff := cmp.Diff(disk(t, workspace), held(t, restarted, take(t, restarted))); diff != "" {
+		t.Errorf("the folder (-) and the checkpoint (+) differ:\n%s", diff)
+	}
+}
+
 // TestTheUsersRepositoryIsOnlyLookedAt: what moves there is told, and nothing of it is changed, also in the middle of a merge.
 func TestTheUsersRepositoryIsOnlyLookedAt(t *testing.T) {
 	s, workspace := series(t)
