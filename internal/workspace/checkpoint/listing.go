@@ -131,6 +131,11 @@ func (e Entry) gitMode() gitMode {
 	}
 }
 
+// sameInTree reports whether a tree of git keeps both alike: their contents are equal, and their modes are as far as git keeps them.
+func (e Entry) sameInTree(other Entry) bool {
+	return e.Object == other.Object && e.gitMode() == other.gitMode()
+}
+
 // manifestVersion is the first line of a manifest.
 const manifestVersion = "signoff manifest 1"
 

@@ -35,6 +35,9 @@ type reading struct {
 	object string
 }
 
+// entry is the reading as a tree of git has it: without an owner.
+func (r reading) entry() Entry { return Entry{Mode: r.mode, Object: r.object} }
+
 // Config is what a series needs to know.
 type Config struct {
 	Repository *Repository
@@ -145,8 +148,7 @@ func (s *Series) load(ctx context.Context) error {
 			return err
 		}
 		maps.DeleteFunc(known.read, func(path string, one reading) bool { // another execution may have read it with another content or mode since
-			listed := s.listed.entries[path]
-			return listed.Object != one.object || listed.gitMode() != Entry{Mode: one.mode}.gitMode()
+			return !s.listed.entries[path].sameInTree(one.entry())
 		})
 		for path, one := range s.listed.entries {
 			if _, isKnown := known.read[path]; !isKnown && one.Object != "" {

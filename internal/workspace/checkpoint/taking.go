@@ -118,7 +118,7 @@ func (t *taking) link(path string, seen look) error {
 // inTree reports whether the tree with which this checkpoint begins has the content and the mode, as far as git keeps that.
 func (t *taking) inTree(path string, now reading) bool {
 	before, known := t.series.read[path]
-	return known && before.object == now.object && Entry{Mode: before.mode}.gitMode() == Entry{Mode: now.mode}.gitMode()
+	return known && before.entry().sameInTree(now.entry())
 }
 
 // heldBytes is how much of a file is held in memory. A longer one is read twice: git wants to know its length first, and the second reading must find
@@ -132,7 +132,7 @@ func (t *taking) content(path string, now *reading) error {
 		return err
 	}
 	defer file.Close()
-	mode := Entry{Mode: now.mode}.gitMode()
+	mode := now.entry().gitMode()
 	if now.size <= heldBytes {
 		content, err := io.ReadAll(io.LimitReader(file, now.size+1))
 		if err != nil {
