@@ -36,6 +36,9 @@ func (p plan) maxThreads() int {
 // it happens on one thread, the one that execs; what the others still hold dies with them.
 func confine(args []string) int {
 	runtime.LockOSThread()
+	if err := keepParentDeathSignal(); err != nil {
+		return complain(err)
+	}
 	p, err := planFrom(args)
 	if err != nil {
 		return complain(err)
@@ -81,6 +84,16 @@ func confine(args []string) int {
 		return exitNotExecutable
 	}
 	return explain(p.Argv[0], err)
+}
+
+// keepParentDeathSignal has the command die with its supervisor. The supervisor asked the kernel for that signal, but the kernel keeps it by thread, for
+// the main thread (prctl(2), PR_SET_PDEATHSIG): a command that another thread execs would outlive a supervisor that is killed. Until the exec, the main
+// thread has its own, so that no death is missed between the two.
+func keepParentDeathSignal() error {
+	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
+		return fmt.Errorf("sandbox: asking for the parent-death signal: %w", err)
+	}
+	return nil
 }
 
 func receiveEnvironment() (entries []string, err error) {

@@ -28,7 +28,7 @@ import (
 // TestMain serves the stages, as main does, and a few roles of the tests' own: servers that get killed or stopped, with a
 // command, with a process and with both, and a program that tries to break out.
 func TestMain(m *testing.M) {
-	Intercept()
+	interceptOffMainThread()
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "__server":
@@ -45,6 +45,19 @@ func TestMain(m *testing.M) {
 	together()
 	fmt.Fprintln(os.Stderr, "sandbox tests run as uid", os.Getuid(), "with", methodsHere())
 	goleak.VerifyTestMain(m)
+}
+
+// interceptOffMainThread serves the stages on a thread that is not the main one. In a server they run on the main thread, since Go sets its packages up
+// there, but in test binaries on any: the main thread alone has the parent-death signal that the supervisor asked for.
+func interceptOffMainThread() {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Intercept()
+	}()
+	<-done
 }
 
 var allMethods = []method{byBubblewrap, byNamespaces, byPIDNamespace, bySubreaper}
