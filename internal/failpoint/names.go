@@ -47,6 +47,7 @@ var (
 	BeforeAddGenerations       = before("store.addGenerations")
 	BeforeAcceptGenerations    = before("store.acceptGenerations")
 	BeforeCancelGenerations    = before("store.cancelGenerations")
+	BeforeEndRollbacks         = before("store.endRollbacks")
 	BeforeQueuePrompts         = before("store.queuePrompts")
 	BeforeWriteControlRequests = before("store.writeControlRequests")
 	BeforeKeepStates           = before("store.keepStates")
@@ -150,6 +151,15 @@ var (
 	AfterHTTPAnswer = after("http.answer")
 	AfterHTTPDelete = after("http.delete")
 
+	// A checkpoint of the folders of an execution.
+	BeforeCheckpoint = before("checkpoint.take")
+	AfterCheckpoint  = after("checkpoint.take")
+	BeforeRestore    = before("checkpoint.restore")
+	AfterRestore     = after("checkpoint.restore")
+	BeforeTakeAside  = before("checkpoint.takeAside")
+	AfterTakeAside   = after("checkpoint.takeAside")
+	AfterDrop        = after("checkpoint.drop")
+
 	// The orderly end of a server.
 	BeforeDrain = before("server.drain")
 	AfterDrain  = after("server.drain")
@@ -161,6 +171,7 @@ var committed = []string{
 	"turn.started", "turn.continued", "turn.ended", "message.delta",
 	"toolCall.requested", "toolCall.started", "toolCall.updated", "toolCall.completed",
 	"approval.requested", "approval.resolved", "delegate.started", "delegate.returned",
+	"checkpoint.created",
 }
 
 var beforeEvent, afterEvent = each(before), each(after)

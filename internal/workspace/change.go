@@ -157,7 +157,7 @@ func (s *changeSet) judge(folder *os.Root, named, rest, path string) (place stri
 	}
 	place = filepath.Join(real, rest)
 	switch {
-	case s.workspace.hides(place):
+	case s.workspace.hides(s.directory, place):
 		return "", outside(path)
 	case s.workspace.guards(place), s.workspace.guards(filepath.Join(s.directory, named, rest)):
 		return "", domain.Errorf(domain.CodePathOutsideWorkspace,

@@ -2,6 +2,8 @@ package workspace
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +14,13 @@ const leftoverPrefix = ".signoff-"
 
 // StagedName is a name that nobody else has, for a file on its way to its place. Whoever dies on that way leaves a leftover.
 func StagedName() string { return leftoverPrefix + rand.Text() }
+
+// StagedNameOf is such a name for the path of a change that a token names. It is the same each time, so that whoever goes on with the change after a death finds
+// what is left of it. part tells the names of one path apart.
+func StagedNameOf(token, path, part string) string {
+	sum := sha256.Sum256([]byte(path))
+	return leftoverPrefix + token + "-" + hex.EncodeToString(sum[:8]) + part
+}
 
 // errLinked is what a file with a second name is refused for.
 var errLinked = errors.New("workspace: the file has a second name")

@@ -40,7 +40,7 @@ func (w *Workspace) openBelow(root *os.Root, directory, relative, path string) (
 	if err != nil {
 		return nil, notOpened(path, err)
 	}
-	if err := w.readable(file, filepath.Join(directory, relative), path); err != nil {
+	if err := w.readable(file, directory, relative, path); err != nil {
 		file.Close()
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func local(directory, path string) (string, error) {
 }
 
 // readable looks at the file that was opened, not at its name.
-func (w *Workspace) readable(file *os.File, absolute, path string) error {
+func (w *Workspace) readable(file *os.File, directory, relative, path string) error {
 	opened, err := file.Stat()
 	switch {
 	case err != nil || !opened.Mode().IsRegular():
@@ -75,17 +75,17 @@ func (w *Workspace) readable(file *os.File, absolute, path string) error {
 	case linked(opened):
 		return secondName(path)
 	}
-	return w.reachable(opened, absolute, path)
+	return w.reachable(opened, directory, relative, path)
 }
 
 // reachable checks where the name of what was opened leads to now. That must be the very thing that is open, so a symlink
 // that is swapped in between gains nothing.
-func (w *Workspace) reachable(opened fs.FileInfo, absolute, path string) error {
-	place, err := filepath.EvalSymlinks(absolute)
+func (w *Workspace) reachable(opened fs.FileInfo, directory, relative, path string) error {
+	place, err := filepath.EvalSymlinks(filepath.Join(directory, relative))
 	if err != nil {
 		return notOpened(path, err)
 	}
-	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(place) || w.Kernel(opened) {
+	if there, err := os.Lstat(place); err != nil || !os.SameFile(opened, there) || w.hides(directory, place) || w.Kernel(opened) {
 		return outside(path)
 	}
 	return nil
@@ -112,10 +112,9 @@ func (w *Workspace) List(directory, path string) ([]fs.DirEntry, error) {
 		return nil, notOpened(path, err)
 	}
 	defer folder.Close()
-	absolute := filepath.Join(directory, relative)
 	if opened, err := folder.Stat(); err != nil || !opened.IsDir() {
 		return nil, domain.Errorf(domain.CodeToolFailed, "%s is not a folder.", path)
-	} else if err := w.reachable(opened, absolute, path); err != nil {
+	} else if err := w.reachable(opened, directory, relative, path); err != nil {
 		return nil, err
 	}
 	entries, err := folder.ReadDir(MaxEntries + 1)
@@ -125,19 +124,19 @@ func (w *Workspace) List(directory, path string) ([]fs.DirEntry, error) {
 	case len(entries) > MaxEntries:
 		return nil, domain.Errorf(domain.CodeToolFailed, "%s has more than %d entries.", path, MaxEntries)
 	}
-	return w.shown(entries, absolute), nil
+	return w.shown(entries, directory, relative), nil
 }
 
 // shown are the entries that are still there and not hidden, with what is known of them now: afterwards, a name may stand
 // for something else.
-func (w *Workspace) shown(entries []fs.DirEntry, absolute string) []fs.DirEntry {
-	place, err := filepath.EvalSymlinks(absolute)
+func (w *Workspace) shown(entries []fs.DirEntry, directory, relative string) []fs.DirEntry {
+	place, err := filepath.EvalSymlinks(filepath.Join(directory, relative))
 	if err != nil {
 		return nil
 	}
 	var shown []fs.DirEntry
 	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil && !w.hides(filepath.Join(place, entry.Name())) {
+		if info, err := entry.Info(); err == nil && !w.hides(directory, filepath.Join(place, entry.Name())) {
 			shown = append(shown, fs.FileInfoToDirEntry(info))
 		}
 	}

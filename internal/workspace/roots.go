@@ -99,14 +99,15 @@ func (w *Workspace) Root() string { return w.roots[0].Path }
 
 // Resolve returns the absolute folder that a request's workingDirectory means. Empty is the default root; a relative path starts there, and
 // NAME:path in the root of that name. An absolute path lies in a root, or in one of the mounts, which are the absolute folders that the environment
-// of the request may write. Symlinks are followed before the check, so that none leads outside. Errors point at /workingDirectory.
+// of the request may write. Symlinks are followed before the check, so that none leads outside. A folder in the own folder of an execution must be one of the
+// mounts: otherwise a request could name the folder of another execution. Errors point at /workingDirectory.
 func (w *Workspace) Resolve(directory string, mounts ...string) (string, error) {
 	absolute, err := w.absolute(directory)
 	if err != nil {
 		return "", err
 	}
 	resolved, err := resolve(absolute)
-	if err != nil || !w.Holds(resolved, mounts...) {
+	if err != nil || !w.Holds(resolved, mounts...) || w.ownOf(resolved) != "" && !slices.Contains(mounts, resolved) {
 		// The same words for both: an answer must not tell what lies outside.
 		return "", domain.Invalid("/workingDirectory", "This folder does not exist inside the workspace%s.", orMounts(mounts)).With(err)
 	}
@@ -150,17 +151,48 @@ func (w *Workspace) names() []string {
 	return all
 }
 
-// Holds reports whether executions may work in a resolved directory: it lies in a root or in one of the mounts, and is not hidden.
+// Holds reports whether executions may work in a resolved directory: it lies in the own folder of an execution; or in a root or in one of the mounts, and is
+// not hidden.
 func (w *Workspace) Holds(resolved string, mounts ...string) bool {
 	mounted := slices.ContainsFunc(mounts, func(mount string) bool { return within(mount, resolved) })
-	return (w.rootOf(resolved) != "" || mounted) && !w.hides(resolved)
+	return (w.rootOf(resolved) != "" || mounted) && !w.hides(resolved, resolved)
 }
 
 // InDefault reports whether a resolved directory lies in the default root.
-func (w *Workspace) InDefault(resolved string) bool { return within(w.Root(), resolved) }
+func (w *Workspace) InDefault(resolved string) bool {
+	return w.ownOf(resolved) == "" && within(w.Root(), resolved)
+}
 
-// rootOf is the folder of the root that a path lies in; empty: none.
+// RootOf returns the folder of the root in which a resolved directory lies; empty: it lies in none, is hidden, or is an own folder.
+func (w *Workspace) RootOf(resolved string) string {
+	if w.ownOf(resolved) != "" || w.hides(resolved, resolved) {
+		return ""
+	}
+	return w.rootOf(resolved)
+}
+
+// Hidden lists what is hidden from executions, absolute.
+func (w *Workspace) Hidden() []string { return slices.Clone(w.hidden) }
+
+// Own sets the folder in which the own folders of executions lie. The folder exists, is absolute and has no links in it. The caller sets it before the first
+// execution.
+func (w *Workspace) Own(folder string) { w.own = folder }
+
+// ownOf returns the own folder in which a path lies; empty: it lies in none.
+func (w *Workspace) ownOf(path string) string {
+	inside, below := strings.CutPrefix(path, w.own+"/")
+	if w.own == "" || !below || inside == "" {
+		return ""
+	}
+	name, _, _ := strings.Cut(inside, "/")
+	return filepath.Join(w.own, name)
+}
+
+// rootOf returns the folder of the root, or the own folder, in which a path lies; empty: it lies in none.
 func (w *Workspace) rootOf(path string) string {
+	if own := w.ownOf(path); own != "" {
+		return own
+	}
 	for _, root := range w.roots {
 		if within(root.Path, path) {
 			return root.Path

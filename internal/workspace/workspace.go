@@ -14,6 +14,7 @@ import (
 type Workspace struct {
 	roots   []Root        // the default one first
 	hidden  []string      // the same
+	own     string        // the folder of the own folders of executions; empty: there are none
 	guarded Guards        // its files the same
 	kernel  []fs.FileInfo // the file systems that show the server itself
 	swap    sync.RWMutex  // held while files take their places; whoever opens one waits for the end of it
@@ -54,7 +55,11 @@ func linked(info fs.FileInfo) bool {
 	return isUnix && stat.Nlink > 1
 }
 
-func (w *Workspace) hides(resolved string) bool {
+// hides reports whether a path is hidden from an execution in directory. A hidden folder may hold the own folder of the execution, which is not hidden.
+func (w *Workspace) hides(directory, resolved string) bool {
+	if own := w.ownOf(directory); own != "" && within(own, resolved) {
+		return false
+	}
 	return slices.ContainsFunc(w.hidden, func(hidden string) bool { return within(hidden, resolved) })
 }
 

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,13 +28,42 @@ type ChangeKind string
 
 // ChangeKinds.
 const (
-	Added    ChangeKind = "added"
-	Modified ChangeKind = "modified"
-	Deleted  ChangeKind = "deleted"
-	Renamed  ChangeKind = "renamed"
-	Retyped  ChangeKind = "retyped" // a file has become a link, or the reverse
-	Moded    ChangeKind = "moded"   // only its mode or its owner is another
+	Added       ChangeKind = "added"
+	Modified    ChangeKind = "modified"
+	Deleted     ChangeKind = "deleted"
+	Renamed     ChangeKind = "renamed"
+	TypeChanged ChangeKind = "typeChanged" // a file has become a link, or the reverse
+	ModeChanged ChangeKind = "modeChanged" // only its mode or its owner is another
 )
+
+// Changes compares two checkpoints, also of different series. It attributes the changes only if the second checkpoint is a later one of the same series. If
+// several writers have changed a path in between, others count before uncertain ones, and those before the execution.
+func (r *Repository) Changes(ctx context.Context, from, to string) ([]Change, error) {
+	before, err := r.listing(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	after, err := r.listing(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	compared, err := r.run(ctx, nil, "", "sh", "-c", compareScript, "sh", from, to)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := readChanges(string(compared))
+	if err != nil {
+		return nil, err
+	}
+	by, err := r.attribution(ctx, from, to)
+	if err != nil && !errors.Is(err, ErrNotInSeries) {
+		return nil, err
+	}
+	return complete(changes, before, after, by), nil
+}
+
+// compareScript compares two commits.
+const compareScript = `exec git diff-tree -r -z --raw --numstat -M --no-ext-diff --no-textconv "$1" "$2" -- files`
 
 var errChanges = errors.New("checkpoint: git's comparison cannot be read")
 
@@ -92,7 +122,7 @@ func readRaw(about string, next func() (string, error)) (*Change, error) {
 	if !strings.HasPrefix(path, filesFolder) {
 		return nil, fmt.Errorf("%w: %.100q", errChanges, path)
 	}
-	one.Kind = map[byte]ChangeKind{'A': Added, 'D': Deleted, 'M': Modified, 'R': Renamed, 'T': Retyped}[parts[4][0]]
+	one.Kind = map[byte]ChangeKind{'A': Added, 'D': Deleted, 'M': Modified, 'R': Renamed, 'T': TypeChanged}[parts[4][0]]
 	if one.Kind == "" {
 		return nil, fmt.Errorf("%w: status %.10q", errChanges, parts[4])
 	}
@@ -135,8 +165,8 @@ func readCounts(head string, next func() (string, error), byPath map[string]*Cha
 	return errors.Join(err, deletedErr)
 }
 
-// mergeModes completes git's comparison by what git does not see: modes, owners and empty folders.
-func mergeModes(changes []Change, before, after *listing) []Change {
+// complete adds the differences that git does not see: modes, owners and empty folders. It also adds who changed each path.
+func complete(changes []Change, before, after *listing, by map[string]By) []Change {
 	seen := map[string]bool{}
 	for i := range changes {
 		one := &changes[i]
@@ -148,23 +178,26 @@ func mergeModes(changes []Change, before, after *listing) []Change {
 			one.After = after.entries[one.Path]
 		}
 		if one.Kind == Modified && one.Before.Object == one.After.Object {
-			one.Kind = Moded
+			one.Kind = ModeChanged
 		}
 	}
-	held, holds := before.occupied(), after.occupied()
-	for path, was := range before.entries {
-		is, stays := after.entries[path]
+	for _, path := range after.differing(before) {
+		was, is := before.entries[path], after.entries[path]
 		switch {
-		case seen[path] || was == is:
-		case stays && was.Mode.Type() == is.Mode.Type():
-			changes = append(changes, Change{Path: path, Kind: Moded, Before: was, After: is})
-		case was.Mode.IsDir() && !held[path]:
+		case seen[path]:
+		case was != Entry{} && is != Entry{} && was.Mode.Type() == is.Mode.Type():
+			changes = append(changes, Change{Path: path, Kind: ModeChanged, Before: was, After: is})
+		case was.Mode.IsDir() && !before.occupied()[path]:
 			changes = append(changes, Change{Path: path, Kind: Deleted, Before: was})
+		case is.Mode.IsDir() && !was.Mode.IsDir() && !after.occupied()[path]:
+			changes = append(changes, Change{Path: path, Kind: Added, After: is})
 		}
 	}
-	for path, is := range after.entries {
-		if was := before.entries[path]; !was.Mode.IsDir() && !seen[path] && is.Mode.IsDir() && !holds[path] {
-			changes = append(changes, Change{Path: path, Kind: Added, After: is})
+	for i := range changes {
+		one := &changes[i]
+		one.By = by[one.Path]
+		if one.From != "" {
+			one.By = worse(one.By, by[one.From])
 		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })

@@ -68,56 +68,107 @@ var generatedFolders = map[string]generated{
 
 // ignoring remembers which paths a .gitignore names, for as long as no .gitignore changes.
 type ignoring struct {
-	files    map[string]look // each .gitignore
+	files    map[string]look // each .gitignore; nil: no walk has looked for them yet
 	verdicts map[string]bool // a folder's path ends in a slash
 }
 
-// find walks over the folder and keeps of it what a checkpoint covers.
-func (s *Series) find(ctx context.Context) (*walk, error) {
-	found, err := s.walkAndJudge(ctx, func(relative string) bool { // a folder that was not ignored the last time is most likely not ignored now
+// ignoring returns the verdicts of the index. It returns none if the index does not know the content of each .gitignore.
+func (x index) ignoring() ignoring {
+	all := ignoring{files: map[string]look{}, verdicts: x.verdicts}
+	for relative, one := range x.read {
+		if path.Base(relative) != ".gitignore" {
+			continue
+		}
+		if !one.settled(one.at) {
+			return ignoring{verdicts: map[string]bool{}}
+		}
+		all.files[relative] = one.look
+	}
+	return all
+}
+
+// verdicts returns the verdicts for the index: those on paths that the folder still has. It returns none if the index does not have each .gitignore.
+func (s *Series) verdicts() map[string]bool {
+	all := map[string]bool{}
+	for relative, seen := range s.ignored.files {
+		if s.read[relative].look != seen {
+			return all
+		}
+	}
+	add := func(relative string) {
+		if ignored, known := s.ignored.verdicts[relative]; known {
+			all[relative] = ignored
+		}
+	}
+	for relative, one := range s.listed.entries {
+		add(relative)
+		if one.Mode.IsDir() {
+			add(relative + "/")
+		}
+	}
+	for _, one := range s.listed.notCovered {
+		add(one.Path)
+		add(one.Path + "/")
+	}
+	return all
+}
+
+// maxWalks bounds the walks of one checkpoint. Each walk enters the folders that no .gitignore names, as the walk before has found out.
+const maxWalks = 5
+
+// find walks over the folder, or over some paths of it, and returns the paths that a checkpoint covers.
+func (s *Series) find(ctx context.Context, only scope) (*walk, error) {
+	for walks := 1; ; walks++ {
+		found, err := s.walkAndJudge(ctx, only)
+		if err != nil {
+			return nil, err
+		}
+		if walks < maxWalks && !s.fits(found) {
+			continue
+		}
+		for relative := range found.pending {
+			found.pass(relative, Generated, 0)
+		}
+		s.limit(found)
+		return found, nil
+	}
+}
+
+// walkAndJudge walks over the folder, and gets the verdict on each path for which a verdict matters. It enters a folder that may be generated if the folder was
+// not ignored the last time: most likely it is still not ignored.
+func (s *Series) walkAndJudge(ctx context.Context, only scope) (*walk, error) {
+	found, err := s.walkOver(ctx, only, func(relative string) bool {
 		ignored, known := s.ignored.verdicts[relative+"/"]
 		return known && !ignored
 	})
 	if err != nil {
 		return nil, err
 	}
-	for relative := range found.pending {
-		if s.ignored.verdicts[relative+"/"] {
-			continue
-		}
-		found, err = s.walkAndJudge(ctx, func(relative string) bool { return !s.ignored.verdicts[relative+"/"] })
-		if err != nil {
+	if only != nil {
+		if err := s.findPart(found, only); err != nil {
 			return nil, err
 		}
-		break
-	}
-	for relative := range found.pending {
-		found.pass(relative, Generated, 0)
-	}
-	s.limit(found)
-	slices.SortFunc(found.notCovered, func(a, b NotCovered) int { return strings.Compare(a.Path, b.Path) })
-	found.notCovered = slices.CompactFunc(found.notCovered, func(a, b NotCovered) bool { return a.Path == b.Path })
-	return found, nil
-}
-
-// walkAndJudge walks over the folder, and has a verdict on each path for which that counts.
-func (s *Series) walkAndJudge(ctx context.Context, enter func(relative string) bool) (*walk, error) {
-	found, err := s.walkOver(ctx, enter)
-	if err != nil {
-		return nil, err
 	}
 	return found, s.judge(ctx, found)
 }
 
-// judge asks git which of the paths that it matters for are ignored.
-func (s *Series) judge(ctx context.Context, found *walk) error {
-	rules := map[string]look{}
-	for relative, seen := range found.files {
-		if path.Base(relative) == ".gitignore" {
-			rules[relative] = seen
+// fits reports whether the walk has entered all folders that are not ignored, and no ignored one.
+func (s *Series) fits(found *walk) bool {
+	for relative := range found.pending {
+		if !s.ignored.verdicts[relative+"/"] {
+			return false
 		}
 	}
-	if !maps.Equal(rules, s.ignored.files) {
+	return !slices.ContainsFunc(found.entered, func(relative string) bool { return s.ignored.verdicts[relative+"/"] })
+}
+
+// judge asks git which of the paths that it matters for are ignored.
+func (s *Series) judge(ctx context.Context, found *walk) error {
+	rules := s.rules(found)
+	if s.ignored.files == nil || !maps.Equal(rules, s.ignored.files) {
+		if found.part != nil {
+			return errNotInPart
+		}
 		s.ignored = ignoring{files: rules, verdicts: map[string]bool{}}
 	}
 	var open []string
@@ -127,6 +178,9 @@ func (s *Series) judge(ctx context.Context, found *walk) error {
 		}
 	}
 	for relative := range found.pending {
+		ask(relative + "/")
+	}
+	for _, relative := range found.entered {
 		ask(relative + "/")
 	}
 	for relative, seen := range found.files {
@@ -146,9 +200,24 @@ func (s *Series) judge(ctx context.Context, found *walk) error {
 	return s.askGit(ctx, open)
 }
 
+// rules returns the files named .gitignore.
+func (s *Series) rules(found *walk) map[string]look {
+	rules := map[string]look{}
+	if found.part != nil {
+		maps.Copy(rules, s.ignored.files)
+		maps.DeleteFunc(rules, func(relative string, _ look) bool { return found.part.has(relative) })
+	}
+	for relative, seen := range found.files {
+		if path.Base(relative) == ".gitignore" {
+			rules[relative] = seen
+		}
+	}
+	return rules
+}
+
 // mattersIfIgnored reports whether a file is covered or not depending on what a .gitignore says.
 func (s *Series) mattersIfIgnored(found *walk, seen look) bool {
-	return len(found.files) > s.limits.IgnoredFiles || seen.size > s.limits.IgnoredFile && seen.size <= s.limits.File
+	return found.candidates() > s.limits.IgnoredFiles || seen.size > s.limits.IgnoredFile && seen.size <= s.limits.File
 }
 
 // askGit keeps the verdict on each path.
@@ -174,7 +243,7 @@ func (s *Series) askGit(ctx context.Context, paths []string) error {
 // limit drops the files that are too large or too many.
 func (s *Series) limit(found *walk) {
 	ignored := 0
-	for _, relative := range slices.Sorted(maps.Keys(found.files)) {
+	for _, relative := range found.sorted() {
 		seen := found.files[relative]
 		reason := Reason("")
 		isIgnored := s.ignored.verdicts[relative] && s.mattersIfIgnored(found, seen)

@@ -29,3 +29,10 @@ func reserve(root *os.Root, name string) (inUse bool, release func()) {
 	_, err = unix.FcntlInt(file.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
 	return errors.Is(err, unix.EAGAIN), func() { file.Close() }
 }
+
+// immutable reports whether nobody may change or remove the file (chattr(1), +i and +a).
+func immutable(folder int, name string) bool {
+	var about unix.Statx_t
+	err := unix.Statx(folder, name, unix.AT_SYMLINK_NOFOLLOW, 0, &about)
+	return err == nil && about.Attributes&(unix.STATX_ATTR_IMMUTABLE|unix.STATX_ATTR_APPEND) != 0
+}

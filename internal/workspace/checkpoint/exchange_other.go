@@ -14,3 +14,5 @@ func exchange(int, string, string) error { return errors.ErrUnsupported }
 func moveTo(int, string, string) error { return errors.ErrUnsupported }
 
 func reserve(*os.Root, string) (inUse bool, release func()) { return false, func() {} }
+
+func immutable(int, string) bool { return false }

@@ -25,18 +25,21 @@ type importer struct {
 	done   chan struct{}
 	out    []byte
 	err    error
+	grown  int64 // bytes of contents that the store has not counted yet
 }
 
 // imported is a commit, and what it changes.
 type imported struct {
 	id      string // empty: nothing was to be written
 	tree    string // its root
+	reused  bool   // another series had written it
 	changes []Change
 }
 
-// importScript imports a commit, and compares it with the one before. Both take one start of the isolation.
-const importScript = `git fast-import --quiet --done --date-format=raw --force && printf '\0' && ` +
-	`if [ -n "$2" ]; then exec git diff-tree -r -z --raw --numstat -M --no-ext-diff --no-textconv "$2" "$1" -- files; fi`
+// importScript imports a commit under a ref, and compares it with the one before, in one start of the isolation. A call may wait for the checkpoint, so git
+// uses its fastest compression, and no deltas. A pruning makes the deltas later.
+const importScript = `git -c core.compression=1 fast-import --depth=0 --quiet --done --date-format=raw --force && printf '\0' && ` +
+	`if [ -z "$1" ]; then exit; fi && ` + compareScript
 
 func (i *importer) begun() bool { return i.pipe != nil }
 
@@ -45,16 +48,17 @@ func (i *importer) begin() error {
 	if i.begun() {
 		return nil
 	}
-	if room := i.series.repository.room; room != nil {
-		if err := room(i.series.repository); err != nil {
-			return err
-		}
+	if err := i.series.repository.room(); err != nil {
+		return err
+	}
+	if err := i.series.repository.unlockRef(i.series.ref); err != nil {
+		return err
 	}
 	reading, writing := io.Pipe()
 	i.pipe, i.text, i.done = writing, bufio.NewWriterSize(writing, 64<<10), make(chan struct{})
 	go func() {
 		defer close(i.done)
-		i.out, i.err = i.series.repository.run(i.ctx, reading, "", "sh", "-c", importScript, "sh", i.series.ref, i.series.last)
+		i.out, i.err = i.series.repository.run(i.ctx, reading, "", "sh", "-c", importScript, "sh", i.series.last, i.series.ref)
 		reading.CloseWithError(errors.Join(i.err, io.ErrClosedPipe)) // who still writes need not wait for a reader
 	}()
 	if _, err := fmt.Fprintf(i.text, "feature done\ncommit %s\nmark :1\ncommitter Signoff <signoff@localhost> %d +0000\ndata 0\n",
@@ -72,13 +76,33 @@ func (i *importer) begin() error {
 	return nil
 }
 
+// roomEvery is the number of bytes after which an import asks again whether there is room.
+const roomEvery = 64 << 20
+
+// makeRoom begins the commit, and returns an error if there is no room for a content.
+func (i *importer) makeRoom(size int64) error {
+	if err := i.begin(); err != nil {
+		return err
+	}
+	if i.grown += size; i.grown < roomEvery {
+		return nil
+	}
+	i.account()
+	return i.series.repository.room()
+}
+
+func (i *importer) account() {
+	i.series.repository.grew(i.grown)
+	i.grown = 0
+}
+
 // file writes a content below files/.
 func (i *importer) file(path string, mode gitMode, content []byte) error {
 	return i.entry(filesFolder+path, mode, content)
 }
 
 func (i *importer) entry(path string, mode gitMode, content []byte) error {
-	if err := i.begin(); err != nil {
+	if err := i.makeRoom(int64(len(content))); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(i.text, "M %s inline %s\ndata %d\n", mode, quoted(path), len(content)); err != nil {
@@ -92,7 +116,7 @@ func (i *importer) entry(path string, mode gitMode, content []byte) error {
 
 // stream writes a content of that size. Where the reader has less, zeros follow, for git waits for that many bytes.
 func (i *importer) stream(path string, mode gitMode, size int64, content io.Reader) error {
-	if err := i.begin(); err != nil {
+	if err := i.makeRoom(size); err != nil {
 		return err
 	}
 	if _, err := fmt.Fprintf(i.text, "M %s inline %s\ndata %d\n", mode, quoted(filesFolder+path), size); err != nil {
@@ -123,9 +147,9 @@ func (i *importer) remove(path string) error {
 }
 
 // quoted is a path as git-fast-import(1) reads every path: in double quotes, as in C.
-func quoted(path string) string {
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`).Replace(path) + `"`
-}
+func quoted(path string) string { return `"` + quoting.Replace(path) + `"` }
+
+var quoting = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // finish ends the commit, or gives it up where err is one. It returns when git has ended.
 func (i *importer) finish(err error) (imported, error) {
@@ -133,7 +157,7 @@ func (i *importer) finish(err error) (imported, error) {
 		return imported{}, err
 	}
 	if err == nil {
-		_, err = i.text.WriteString("get-mark :1\nls :1 \"\"\nreset " + baseRef + "\nfrom :1\n\ndone\n")
+		_, err = i.text.WriteString("get-mark :1\nls :1 \"\"\ndone\n")
 	}
 	if err == nil {
 		err = i.text.Flush()
@@ -144,6 +168,7 @@ func (i *importer) finish(err error) (imported, error) {
 		i.pipe.CloseWithError(err) // without its "done", git writes no commit
 	}
 	<-i.done
+	i.account()
 	if err := errors.Join(i.err, err); err != nil {
 		return imported{}, err
 	}

@@ -19,6 +19,7 @@ type Entry struct {
 	Mode     fs.FileMode // type, permissions, setuid, setgid, sticky
 	UID, GID uint32
 	Object   string // git's id of the content, or of the target of a link; empty for a folder
+	ACLs     acls
 }
 
 // listing is everything that a checkpoint holds, by paths relative to the workspace.
@@ -26,18 +27,10 @@ type listing struct {
 	entries    map[string]Entry // files, links and folders
 	usual      usual
 	notCovered []NotCovered
-	by         map[string]By // who has changed each path since the checkpoint before
+	by         map[string]By // who changed each path since the checkpoint before; nil: unknown, or not read
+
+	holding map[string]bool // folders that hold an entry; nil: not counted yet
 }
-
-// By is who has changed a path.
-type By string
-
-// Those who change paths.
-const (
-	Ours      By = "ours"      // a call of the execution, and nobody else could be seen to write
-	Uncertain By = "uncertain" // perhaps a call of the execution, perhaps somebody who wrote at the same time
-	Others    By = "others"    // somebody else: nothing of the execution ran
-)
 
 // differing are the paths at which two listings differ.
 func (l *listing) differing(other *listing) []string {
@@ -54,6 +47,14 @@ func (l *listing) differing(other *listing) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// cover sets the list of paths that are not covered, each path once.
+func (l *listing) cover(all []NotCovered) {
+	slices.SortFunc(all, func(a, b NotCovered) int {
+		return cmp.Or(strings.Compare(a.Path, b.Path), cmp.Compare(a.Reason, b.Reason))
+	})
+	l.notCovered = slices.CompactFunc(all, func(a, b NotCovered) bool { return a.Path == b.Path })
 }
 
 // usual are the modes and the owner that most entries have. A manifest names only what differs.
@@ -145,23 +146,34 @@ func (l *listing) manifest() []byte {
 	u := l.usual
 	fmt.Fprintf(&b, "%s\x00", manifestVersion)
 	fmt.Fprintf(&b, "usual %o %o %o %d %d\x00", bits(u.plain), bits(u.executable), bits(u.folder), u.uid, u.gid)
-	occupied := l.occupied()
-	for _, name := range slices.Sorted(maps.Keys(l.entries)) {
-		one := l.entries[name]
-		expected := u.of(one.gitMode())
-		expected.Object = one.Object
-		if one != expected || one.Mode.IsDir() && !occupied[name] {
-			kind := "file"
-			if one.Mode.IsDir() {
-				kind = "folder"
-			}
-			fmt.Fprintf(&b, "%s %o %d %d %s\x00", kind, bits(one.Mode), one.UID, one.GID, name)
+	for _, name := range l.exceptions() {
+		one, kind := l.entries[name], "file"
+		if one.Mode.IsDir() {
+			kind = "folder"
+		}
+		fmt.Fprintf(&b, "%s %o %d %d %s\x00", kind, bits(one.Mode), one.UID, one.GID, name)
+		if one.ACLs != (acls{}) {
+			fmt.Fprintf(&b, "acl %s %s %s\x00", written(one.ACLs.Access), written(one.ACLs.Default), name)
 		}
 	}
 	for _, one := range l.notCovered {
 		fmt.Fprintf(&b, "without %s %d %s\x00", one.Reason, one.Bytes, one.Path)
 	}
 	return b.Bytes()
+}
+
+// exceptions returns the entries that differ from usual, and the empty folders.
+func (l *listing) exceptions() []string {
+	var all []string
+	for name, one := range l.entries {
+		expected := l.usual.of(one.gitMode())
+		expected.Object = one.Object
+		if one != expected || one.Mode.IsDir() && !l.occupied()[name] {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // attribution is the last part of a manifest. It is about the way to the checkpoint, and no part of what the checkpoint holds.
@@ -173,15 +185,33 @@ func (l *listing) attribution() []byte {
 	return b.Bytes()
 }
 
-// occupied are the folders that hold an entry.
+// readAttribution reads the attribution of a manifest.
+func readAttribution(manifest []byte, each func(name string, by By)) error {
+	for record := range strings.SplitSeq(strings.TrimSuffix(string(manifest), "\x00"), "\x00") {
+		rest, isAttribution := strings.CutPrefix(record, "by ")
+		if !isAttribution {
+			continue
+		}
+		who, name, whole := strings.Cut(rest, " ")
+		if !whole {
+			return errManifest
+		}
+		each(name, By(who))
+	}
+	return nil
+}
+
+// occupied returns the folders that hold an entry.
 func (l *listing) occupied() map[string]bool {
-	all := map[string]bool{}
-	for entry := range l.entries {
-		for folder := path.Dir(entry); folder != "." && !all[folder]; folder = path.Dir(folder) {
-			all[folder] = true
+	if l.holding == nil {
+		l.holding = map[string]bool{}
+		for entry := range l.entries {
+			for folder := path.Dir(entry); folder != "." && !l.holding[folder]; folder = path.Dir(folder) {
+				l.holding[folder] = true
+			}
 		}
 	}
-	return all
+	return l.holding
 }
 
 // bits are a mode as chmod(1) has it, without the type.
@@ -219,7 +249,7 @@ func readListing(tree, manifest []byte) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{entries: map[string]Entry{}, usual: u, by: map[string]By{}}
+	l := &listing{entries: map[string]Entry{}, usual: u}
 	if err := l.readTree(tree); err != nil {
 		return nil, err
 	}
@@ -268,12 +298,7 @@ func (l *listing) readRecord(record string) error {
 	kind, rest, _ := strings.Cut(record, " ")
 	switch kind {
 	case "by":
-		who, name, whole := strings.Cut(rest, " ")
-		if !whole {
-			return errManifest
-		}
-		l.by[name] = By(who)
-		return nil
+		return nil // of the way to the checkpoint
 	case "without":
 		fields := strings.SplitN(rest, " ", 3)
 		if len(fields) != 3 {
@@ -285,6 +310,8 @@ func (l *listing) readRecord(record string) error {
 		}
 		l.notCovered = append(l.notCovered, NotCovered{Path: fields[2], Reason: Reason(fields[0]), Bytes: size})
 		return nil
+	case "acl":
+		return l.readACL(strings.SplitN(rest, " ", 3))
 	}
 	fields := strings.SplitN(rest, " ", 4)
 	if len(fields) != 4 {
@@ -309,6 +336,22 @@ func (l *listing) readRecord(record string) error {
 		return errManifest
 	}
 	l.entries[fields[3]] = one
+	return nil
+}
+
+// readACL applies the ACLs of an exception that stands before them.
+func (l *listing) readACL(fields []string) error {
+	if len(fields) != 3 {
+		return errManifest
+	}
+	access, accessErr := readWritten(fields[0])
+	byDefault, defaultErr := readWritten(fields[1])
+	one, known := l.entries[fields[2]]
+	if errors.Join(accessErr, defaultErr) != nil || !known {
+		return errManifest
+	}
+	one.ACLs = acls{access, byDefault}
+	l.entries[fields[2]] = one
 	return nil
 }
 

@@ -5,9 +5,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"strings"
 )
@@ -34,26 +34,38 @@ const (
 	UncertainChange  KeptReason = "uncertain"        // perhaps somebody else has; it goes back if the request names it
 	NotCoveredBefore KeptReason = "notCoveredBefore" // the earlier checkpoint does not have it
 	NotCoveredNow    KeptReason = "notCoveredNow"    // the last checkpoint does not have it
-	ContentConflict  KeptReason = "conflict"         // it is no longer as the last checkpoint saw it
+	ContentConflict  KeptReason = "conflict"         // it is no longer as the last checkpoint saw it, something else is there, or a folder holds something
+
+	// What only a look at the disk shows.
+	NoConflict    KeptReason = ""
+	InUse         KeptReason = "inUse"         // somebody has the file open for writing
+	SecondName    KeptReason = "secondName"    // the file has a second name, a hard link, which may lie anywhere
+	NotReachable  KeptReason = "notReachable"  // the folder is gone, hidden or guarded
+	NotPermitted  KeptReason = "notPermitted"  // the server may not write it, or the file system cannot do what is needed
+	OwnerNotKept  KeptReason = "ownerNotKept"  // the file belonged to somebody else, and only root can give it back
+	StagedRemains KeptReason = "stagedRemains" // a file that somebody wrote in that moment lies beside the path, under a name with .signoff-
 )
 
-// Hash names the plan: a rollback does what its preview has shown, or nothing.
+// Hash identifies the steps of the plan, so that a rollback does what its preview has shown, or nothing. Plans from two checkpoints that hold the same have the
+// same hash.
 func (p Plan) Hash() string {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%s %s\x00", p.From, p.To)
+	fmt.Fprintf(sum, "%s\x00", p.To)
 	for _, one := range p.Steps {
 		fmt.Fprintf(sum, "%q %+v %+v\x00", one.Path, one.Before, one.After)
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// ErrNotInSeries: the checkpoint is none of the series, or none before its last.
-var ErrNotInSeries = errors.New("checkpoint: this is no earlier checkpoint of the series")
-
-// Plan plans the way back from one checkpoint of a series to an earlier one. named are the paths to which the rollback is confined, files and folders with all
-// that they hold; empty: all. A path that the execution alone has changed goes back; one that perhaps others have changed, only if it is named itself.
-func (r *Repository) Plan(ctx context.Context, from, to string, named []string) (Plan, error) {
-	chain, err := r.between(ctx, from, to)
+// Plan plans a rollback from one checkpoint of a series to an earlier one. It restores only the named paths, files and folders with all that they hold; without
+// a name, all. It restores a path that only the execution has changed. It restores a path with an uncertain change only if the path itself is named.
+//
+// descendants are the parts of the series of the executions to which this one has handed work. The plan also restores the paths that only they have changed.
+func (r *Repository) Plan(ctx context.Context, from, to string, named []string, descendants ...Span) (Plan, error) {
+	if from == to && len(named) == 0 {
+		return Plan{From: from, To: to}, nil
+	}
+	changed, err := r.attributionOfTree(ctx, to, from, descendants)
 	if err != nil {
 		return Plan{}, err
 	}
@@ -65,21 +77,12 @@ func (r *Repository) Plan(ctx context.Context, from, to string, named []string) 
 	if err != nil {
 		return Plan{}, err
 	}
-	changed := map[string]By{}
-	for _, id := range chain { // from the latest to the earliest
-		l := now
-		if id != from {
-			if l, err = r.listing(ctx, id); err != nil {
-				return Plan{}, err
-			}
-		}
-		for path, by := range l.by {
-			changed[path] = worse(changed[path], by)
-		}
-	}
 	p := Plan{From: from, To: to}
+	concerns := func(path string) bool {
+		return len(named) == 0 || slices.ContainsFunc(named, func(one string) bool { return path == one || strings.HasPrefix(path, one+"/") })
+	}
 	for _, path := range now.differing(then) {
-		if len(named) > 0 && !slices.ContainsFunc(named, func(one string) bool { return path == one || strings.HasPrefix(path, one+"/") }) {
+		if !concerns(path) {
 			continue
 		}
 		step := Step{Path: path, Before: now.entries[path], After: then.entries[path]}
@@ -90,27 +93,102 @@ func (r *Repository) Plan(ctx context.Context, from, to string, named []string) 
 			p.Kept = append(p.Kept, Kept{path, why})
 		}
 	}
+	p.keepNotCovered(now, then, concerns)
+	p.keepUnknown(now, then, named)
+	p.addFolders(now, then)
+	p.keepBelowFiles(now)
 	p.keepFolders()
 	p.order()
 	return p, nil
 }
 
-// add adds a step. A folder and a file change places in two.
+// keepNotCovered lists the paths that a checkpoint does not cover: those that are gone or have another size now, since nobody can bring them back, and those that have come
+// since, since nobody knows their content.
+func (p *Plan) keepNotCovered(now, then *listing, concerns func(path string) bool) {
+	kept, known := map[string]bool{}, map[string]bool{}
+	for _, one := range p.Kept {
+		kept[one.Path] = true
+	}
+	for _, one := range then.notCovered {
+		known[one.Path] = true
+		if !kept[one.Path] && concerns(one.Path) && !slices.Contains(now.notCovered, one) {
+			p.Kept = append(p.Kept, Kept{one.Path, NotCoveredBefore})
+		}
+	}
+	for _, one := range now.notCovered {
+		if !kept[one.Path] && concerns(one.Path) && !known[one.Path] {
+			p.Kept = append(p.Kept, Kept{one.Path, NotCoveredNow})
+		}
+	}
+	p.Kept = sortedKept(p.Kept)
+}
+
+// keepUnknown lists the paths that a request names and neither checkpoint knows, so that a name with a typing error does not look like a path without a change.
+func (p *Plan) keepUnknown(now, then *listing, named []string) {
+	for _, one := range named {
+		if one != "." && !now.knows(one) && !then.knows(one) {
+			p.Kept = append(p.Kept, Kept{one, NotCoveredBefore})
+		}
+	}
+	p.Kept = sortedKept(p.Kept)
+}
+
+// knows reports whether a checkpoint holds a path, or does not cover it.
+func (l *listing) knows(path string) bool {
+	_, holds := l.entries[path]
+	return holds || l.lacks(path)
+}
+
+// keepBelowFiles keeps what was in a folder in whose place a file is now that stays.
+func (p *Plan) keepBelowFiles(now *listing) {
+	stays := map[string]bool{}
+	for _, one := range p.Kept {
+		if entry, is := now.entries[one.Path]; is && !entry.Mode.IsDir() {
+			stays[one.Path] = true
+		}
+	}
+	p.keepBelow(stays)
+}
+
+// keepBelow keeps the steps at paths that stay, and below them.
+func (p *Plan) keepBelow(stays map[string]bool) {
+	p.Steps = slices.DeleteFunc(p.Steps, func(step Step) bool {
+		above := path.Dir(step.Path)
+		for above != "." && !stays[above] {
+			above = path.Dir(above)
+		}
+		if above != "." { // a file that stays is in the way of the folder that was there before
+			p.Kept = append(p.Kept, Kept{step.Path, NotReachable})
+		}
+		return above != "." || stays[step.Path]
+	})
+	p.Kept = sortedKept(p.Kept)
+}
+
+// addFolders adds the folders that are gone and in which something goes back, where the request names only what they hold.
+func (p *Plan) addFolders(now, then *listing) {
+	planned := map[string]bool{}
+	for _, step := range p.Steps {
+		planned[step.Path] = true
+	}
+	for _, step := range slices.Clone(p.Steps) {
+		if step.After == (Entry{}) {
+			continue
+		}
+		for folder := path.Dir(step.Path); folder != "." && !planned[folder] && now.entries[folder] == (Entry{}); folder = path.Dir(folder) {
+			planned[folder] = true
+			p.add(Step{Path: folder, After: then.entries[folder]})
+		}
+	}
+}
+
+// add adds a step. It takes two to put a file in the place of a folder, or a folder in the place of a file.
 func (p *Plan) add(step Step) {
 	if step.Before != (Entry{}) && step.After != (Entry{}) && step.Before.Mode.IsDir() != step.After.Mode.IsDir() {
 		p.Steps = append(p.Steps, Step{Path: step.Path, Before: step.Before}, Step{Path: step.Path, After: step.After})
 		return
 	}
 	p.Steps = append(p.Steps, step)
-}
-
-// worse joins two changes of one path: the writer about whom less can be proved counts.
-func worse(a, b By) By {
-	rank := map[By]int{"": 0, Ours: 1, Uncertain: 2, Others: 3}
-	if rank[b] > rank[a] {
-		return b
-	}
-	return a
 }
 
 func keeps(step Step, by By, now, then *listing, named bool) KeptReason {
@@ -133,12 +211,28 @@ func (l *listing) lacks(path string) bool {
 	return slices.ContainsFunc(l.notCovered, func(one NotCovered) bool { return path == one.Path || strings.HasPrefix(path, one.Path+"/") })
 }
 
-// keepFolders keeps each folder that still holds something that is kept.
+// keepFolders keeps each folder that still holds something that is kept. The file that was in the place of such a folder stays away.
 func (p *Plan) keepFolders() {
+	holding := map[string]bool{}
+	for _, one := range p.Kept {
+		for above := path.Dir(one.Path); above != "." && !holding[above]; above = path.Dir(above) {
+			holding[above] = true
+		}
+	}
+	stays := map[string]bool{}
 	p.Steps = slices.DeleteFunc(p.Steps, func(step Step) bool {
-		return step.Before.Mode.IsDir() && step.After == Entry{} &&
-			slices.ContainsFunc(p.Kept, func(one Kept) bool { return strings.HasPrefix(one.Path, step.Path+"/") })
+		isKept := step.Before.Mode.IsDir() && step.After == Entry{} && holding[step.Path]
+		stays[step.Path] = stays[step.Path] || isKept
+		return isKept
 	})
+	p.Steps = slices.DeleteFunc(p.Steps, func(step Step) bool {
+		inTheWay := stays[step.Path] && step.Before == Entry{}
+		if inTheWay {
+			p.Kept = append(p.Kept, Kept{step.Path, ContentConflict})
+		}
+		return inTheWay
+	})
+	p.Kept = sortedKept(p.Kept)
 }
 
 // order has files go before the folder that held them, and folders come before the files that they will hold.
@@ -166,47 +260,36 @@ func (p *Plan) order() {
 	})
 }
 
-// between lists the checkpoints of a series after one, up to another, the latest first.
-func (r *Repository) between(ctx context.Context, from, to string) ([]string, error) {
-	if !isObject(from) || !isObject(to) {
-		return nil, ErrNotInSeries
-	}
-	if from == to {
-		return nil, nil
-	}
-	out, err := r.run(ctx, nil, "", "git", "rev-list", "--first-parent", from)
-	if err != nil {
-		return nil, err
-	}
-	all := strings.Fields(string(out))
-	i := slices.Index(all, to)
-	if i < 0 {
-		return nil, ErrNotInSeries
-	}
-	return all[:i], nil
-}
-
 // Restore does the steps of a plan. It stops at the first error; what was done until then stays, and a plan that is made after a new checkpoint leads on from
-// there. It returns the paths that are kept: those of the plan, and those at which a conflict has come up.
-func (r *Repository) Restore(ctx context.Context, p Plan, places Places) ([]Kept, error) {
-	kept := slices.Clone(p.Kept)
+// there. It returns the steps that it has done, and the paths that are kept: those of the plan, and those at which a conflict has come up. Also with an error,
+// both are whole: a step that is in neither has not been tried. token names the rollback: by it [Repository.Recover] finds what a killed one has left.
+func (r *Repository) Restore(ctx context.Context, p Plan, token string, places Places) (done []Step, kept []Kept, err error) {
+	kept = slices.Clone(p.Kept)
 	do := func(step Step, content io.Reader) error {
-		conflict, err := apply(ctx, places, step, content)
-		if err != nil {
-			return fmt.Errorf("%s: %w", step.Path, err)
+		isDone, conflict, err := apply(ctx, places, step, token, content)
+		if isDone {
+			done = append(done, step)
 		}
 		if conflict != NoConflict {
-			kept = append(kept, Kept{step.Path, ContentConflict})
+			kept = append(kept, Kept{step.Path, conflict})
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", step.Path, err)
 		}
 		return nil
 	}
 	for _, group := range p.groups() {
-		if err := r.restoreGroup(ctx, group, do); err != nil {
-			return kept, err
+		if err = r.restoreGroup(ctx, group, do); err != nil {
+			break
 		}
 	}
-	slices.SortFunc(kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
-	return kept, nil
+	return done, sortedKept(kept), err
+}
+
+// sortedKept has each path once: a folder and a file change places in two steps, and both may find a conflict.
+func sortedKept(kept []Kept) []Kept {
+	slices.SortStableFunc(kept, func(a, b Kept) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(kept, func(a, b Kept) bool { return a.Path == b.Path })
 }
 
 // groups splits the steps where the next ones need contents and the ones before do not, or the reverse.

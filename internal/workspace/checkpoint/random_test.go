@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestEveryCheckpointIsTheFolder: whatever is done to a folder, the checkpoint after it holds the folder, and its changes lead there from the one before. A
-// checkpoint that was given up in its middle leaves no trace.
+// TestEveryCheckpointIsTheFolder: whatever is done to a folder, the checkpoint after it holds the folder, and its changes lead there from the one before. Any two
+// checkpoints, also of different executions, compare as the folder did. A checkpoint that was given up in its middle leaves no trace.
 func TestEveryCheckpointIsTheFolder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		folder, err := os.MkdirTemp(t.TempDir(), "")
@@ -28,10 +28,18 @@ func TestEveryCheckpointIsTheFolder(t *testing.T) {
 		if rapid.Bool().Draw(rt, "settled") {
 			s.now = func() time.Time { return time.Now().Add(time.Minute) }
 		}
+		type moment struct {
+			point Checkpoint
+			held  map[string]string
+		}
+		var moments []moment
 		before := map[string]string{}
 		for n := range rapid.IntRange(1, 4).Draw(rt, "checkpoints") {
 			for range rapid.IntRange(0, 8).Draw(rt, "steps") {
 				disturb(rt, workspace)
+			}
+			if rapid.IntRange(0, 3).Draw(rt, "forgotten") == 0 {
+				s.Forget()
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "another server") == 0 {
 				now := s.now
@@ -39,8 +47,9 @@ func TestEveryCheckpointIsTheFolder(t *testing.T) {
 				s.now = now
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "another execution") == 0 {
-				_, err := NewSeries(Config{Repository: r, Workspace: workspace, Name: "e2", Limits: DefaultLimits}).Take(t.Context(), ours)
+				point, err := NewSeries(Config{Repository: r, Workspace: workspace, Name: "e2", Limits: DefaultLimits}).Take(t.Context(), ours)
 				must(t, err)
+				moments = append(moments, moment{point, disk(t, workspace)})
 			}
 			if rapid.IntRange(0, 3).Draw(rt, "given up") == 0 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rapid.IntRange(0, 8).Draw(rt, "ms"))*time.Millisecond)
@@ -51,6 +60,7 @@ func TestEveryCheckpointIsTheFolder(t *testing.T) {
 			point, err := s.Take(t.Context(), ours)
 			must(t, err)
 			after := disk(t, workspace)
+			moments = append(moments, moment{point, after})
 			if diff := cmp.Diff(after, held(t, s, point)); diff != "" {
 				rt.Fatalf("checkpoint %d: the folder (-) and the checkpoint (+) differ:\n%s", n, diff)
 			}
@@ -63,17 +73,28 @@ func TestEveryCheckpointIsTheFolder(t *testing.T) {
 			}
 			before = after
 		}
+		from, to := rapid.SampledFrom(moments).Draw(rt, "from"), rapid.SampledFrom(moments).Draw(rt, "to")
+		changes, err := r.Changes(t.Context(), from.point.ID, to.point.ID)
+		must(t, err)
+		if diff := cmp.Diff(changed(from.held, to.held), reported(Checkpoint{Changes: changes}, from.held, to.held)); diff != "" {
+			rt.Fatalf("two moments on disk (-) and their checkpoints (+) differ by:\n%s", diff)
+		}
 	})
 }
 
 // disturb does one thing to the folder. What cannot be done is not done.
 func disturb(rt *rapid.T, workspace string) {
+	disturbNames(rt, workspace, []string{"a", "b", "c d", "é\n\"", "build"})
+}
+
+// disturbNames does it to a path of these names.
+func disturbNames(rt *rapid.T, workspace string, names []string) {
 	name := func(label string) string {
-		parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c d", "é\n\"", "build"}), 1, 3).Draw(rt, label)
+		parts := rapid.SliceOfN(rapid.SampledFrom(names), 1, 3).Draw(rt, label)
 		return filepath.Join(append([]string{workspace}, parts...)...)
 	}
 	path := name("path")
-	switch rapid.IntRange(0, 7).Draw(rt, "kind") {
+	switch rapid.IntRange(0, 8).Draw(rt, "kind") {
 	case 0, 1, 2:
 		_ = os.MkdirAll(filepath.Dir(path), 0o755)
 		_ = os.WriteFile(path, []byte(rapid.SampledFrom([]string{"", "x", "one\r\ntwo\r\n", "\x00", "one\ntwo\nthree\nfour\nfive\n"}).Draw(rt, "content")), 0o644)
@@ -89,6 +110,11 @@ func disturb(rt *rapid.T, workspace string) {
 		_ = os.Rename(path, name("to"))
 	case 7:
 		_ = os.Symlink(fmt.Sprintf("to %d", rapid.IntRange(0, 2).Draw(rt, "target")), path)
+	case 8:
+		if file, err := os.Open(path); err == nil {
+			defer file.Close()
+			_ = setACL(file, rapid.SampledFrom([]string{accessACL, defaultACL}).Draw(rt, "which"), rapid.SampledFrom([]string{"", private, inherited}).Draw(rt, "acl"))
+		}
 	}
 }
 

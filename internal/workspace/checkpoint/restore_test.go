@@ -1,18 +1,24 @@
 package checkpoint
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
+
+// token names the rollbacks of tests.
+const token = "TOKEN"
 
 // placesIn are those of a folder in which nothing is hidden or guarded.
 func placesIn(folder string) Places {
@@ -23,7 +29,7 @@ func placesIn(folder string) Places {
 }
 
 func file(content string, mode fs.FileMode) Entry {
-	return Entry{Mode: mode, UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Object: objectOf([]byte(content))}
+	return Entry{Mode: mode, UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Object: ObjectOf([]byte(content))}
 }
 
 func link(target string) Entry { return file(target, fs.ModeSymlink|0o777) }
@@ -39,7 +45,7 @@ func TestAStepTakesBackWhatIsExpectedAndNothingElse(t *testing.T) {
 		prepare func(t *testing.T, path string)
 		step    Step
 		content string
-		want    Conflict
+		want    KeptReason
 		after   map[string]string // nil: as before
 	}{
 		"a file":             {step: Step{Before: file(is, 0o644), After: file("was", 0o600)}, content: "was", after: map[string]string{"x": "-rw------- was"}},
@@ -47,10 +53,10 @@ func TestAStepTakesBackWhatIsExpectedAndNothingElse(t *testing.T) {
 		"a mode":             {step: Step{Before: file(is, 0o644), After: file(is, 0o640)}, after: map[string]string{"x": "-rw-r----- " + is}},
 		"a new file":         {step: Step{Before: file(is, 0o644)}, after: map[string]string{}},
 		"a file as a link":   {step: Step{Before: file(is, 0o644), After: link("to")}, content: "to", after: map[string]string{"x": (fs.ModeSymlink | 0o777).String() + " to"}},
-		"another content":    {step: Step{Before: file("else", 0o644), After: file("was", 0o644)}, content: "was", want: OtherContent},
-		"another mode":       {step: Step{Before: file(is, 0o600), After: file("was", 0o644)}, content: "was", want: OtherContent},
-		"another's deletion": {step: Step{Before: file("else", 0o644)}, want: OtherContent},
-		"occupied":           {step: Step{After: file("was", 0o644)}, content: "was", want: Occupied},
+		"another content":    {step: Step{Before: file("else", 0o644), After: file("was", 0o644)}, content: "was", want: ContentConflict},
+		"another mode":       {step: Step{Before: file(is, 0o600), After: file("was", 0o644)}, content: "was", want: ContentConflict},
+		"another's deletion": {step: Step{Before: file("else", 0o644)}, want: ContentConflict},
+		"occupied":           {step: Step{After: file("was", 0o644)}, content: "was", want: ContentConflict},
 		"a second name": {
 			prepare: func(t *testing.T, path string) { must(t, os.Link(path, path+"2")) },
 			step:    Step{Before: file(is, 0o644), After: file("was", 0o644)}, content: "was", want: SecondName,
@@ -85,7 +91,7 @@ func TestAStepTakesBackWhatIsExpectedAndNothingElse(t *testing.T) {
 		},
 		"a folder that holds something": {
 			prepare: func(t *testing.T, path string) { must(t, os.Remove(path)); put(t, path, "of somebody", "x", 0o644) },
-			step:    Step{Before: folder(0o755)}, want: Occupied,
+			step:    Step{Before: folder(0o755)}, want: ContentConflict,
 		},
 		"a folder's mode": {
 			prepare: func(t *testing.T, path string) { must(t, os.Remove(path)); must(t, os.Mkdir(path, 0o755)) },
@@ -104,9 +110,9 @@ func TestAStepTakesBackWhatIsExpectedAndNothingElse(t *testing.T) {
 			}
 			before := disk(t, workspace)
 			test.step.Path = "x"
-			conflict, err := apply(t.Context(), placesIn(workspace), test.step, strings.NewReader(test.content))
-			if conflict != test.want || err != nil {
-				t.Errorf("%q, %v; want %q", conflict, err, test.want)
+			done, conflict, err := apply(t.Context(), placesIn(workspace), test.step, token, strings.NewReader(test.content))
+			if conflict != test.want || err != nil || done != (test.want == NoConflict) {
+				t.Errorf("%v, %q, %v; want %q", done, conflict, err, test.want)
 			}
 			want := test.after
 			if want == nil {
@@ -126,20 +132,20 @@ func TestNothingOfOthersIsLost(t *testing.T) {
 	path := filepath.Join(workspace, "x")
 	expected, taken := file("expected", 0o644), file("taken back", 0o644)
 	stop, done := make(chan struct{}), make(chan string)
-	write := func(n int, token string) error {
+	write := func(n int, text string) error {
 		switch n {
 		case 0: // as an editor that writes another file and renames it
-			must(t, os.WriteFile(path+".new", []byte(token), 0o644))
+			must(t, os.WriteFile(path+".new", []byte(text), 0o644))
 			return os.Rename(path+".new", path)
 		case 1: // as a shell with >
-			return os.WriteFile(path, []byte(token), 0o644)
+			return os.WriteFile(path, []byte(text), 0o644)
 		default: // as a program that has had the file open for a while
 			opened, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 			if err != nil {
 				return err
 			}
 			defer opened.Close()
-			return errors.Join(opened.Truncate(0), func() error { _, err := opened.WriteAt([]byte(token), 0); return err }())
+			return errors.Join(opened.Truncate(0), func() error { _, err := opened.WriteAt([]byte(text), 0); return err }())
 		}
 	}
 	go func() {
@@ -161,8 +167,8 @@ func TestNothingOfOthersIsLost(t *testing.T) {
 		}
 	}()
 	applied := 0
-	for range 5000 {
-		conflict, err := apply(t.Context(), placesIn(workspace), Step{Path: "x", Before: expected, After: taken}, strings.NewReader("taken back"))
+	for i := range 5000 {
+		_, conflict, err := apply(t.Context(), placesIn(workspace), Step{Path: "x", Before: expected, After: taken}, fmt.Sprint(token, i), strings.NewReader("taken back"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,5 +191,188 @@ func TestNothingOfOthersIsLost(t *testing.T) {
 	}
 	if !found[last] && (last != "expected" || !found["taken back"]) {
 		t.Errorf("%q is gone; there are %v", last, found)
+	}
+}
+
+// TestAFileGoesBackWithItsFolders: a rollback that names one file makes the folders that are gone, and leaves what else they held.
+func TestAFileGoesBackWithItsFolders(t *testing.T) {
+	s, workspace := series(t)
+	put(t, workspace, "one/two/a", "a\n", 0o644)
+	put(t, workspace, "one/two/b", "b\n", 0o644)
+	must(t, os.Chmod(filepath.Join(workspace, "one"), 0o700))
+	first := take(t, s)
+	must(t, os.RemoveAll(filepath.Join(workspace, "one")))
+	last := take(t, s)
+	plan, err := s.repository.Plan(t.Context(), last.ID, first.ID, []string{"one/two/a"})
+	must(t, err)
+	_, kept, err := s.repository.Restore(t.Context(), plan, token, placesIn(workspace))
+	must(t, err)
+	want := map[string]string{"one": "drwx------ ", "one/two": "drwxr-xr-x ", "one/two/a": "-rw-r--r-- a\n"}
+	if diff := cmp.Diff(want, disk(t, workspace)); diff != "" {
+		t.Errorf("want (-) and got (+) differ; kept %v:\n%s", kept, diff)
+	}
+}
+
+// TestAStepThatFailsIsNotCounted: a rollback that stops in its middle says which paths it has restored. Those it did not come to are in no list, and a file that
+// was made a folder is in it once.
+func TestAStepThatFailsIsNotCounted(t *testing.T) {
+	s, workspace := series(t)
+	for _, name := range []string{"a", "b", "c"} {
+		put(t, workspace, name, "before\n", 0o644)
+	}
+	put(t, workspace, "changes places", "a file\n", 0o644)
+	first := take(t, s)
+	for _, name := range []string{"a", "b", "c"} {
+		put(t, workspace, name, "after\n", 0o644)
+	}
+	must(t, os.Remove(filepath.Join(workspace, "changes places")))
+	put(t, workspace, "changes places/now", "a folder\n", 0o644)
+	last := take(t, s)
+	plan, err := s.repository.Plan(t.Context(), last.ID, first.ID, nil)
+	must(t, err)
+	ctx, fail := context.WithCancelCause(t.Context())
+	places := func(path string) (*os.Root, string, error) {
+		if path == "b" {
+			fail(syscall.ENOSPC)
+		}
+		return placesIn(workspace)(path)
+	}
+	put(t, workspace, "a", "by a person\n", 0o644)
+	done, kept, err := s.repository.Restore(ctx, plan, token, places)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("it ended with %v", err)
+	}
+	var paths []string
+	for _, step := range done {
+		paths = append(paths, step.Path)
+	}
+	want := []string{"changes places/now", "changes places"}
+	if content, err := os.ReadFile(filepath.Join(workspace, "b")); err == nil && string(content) == "before\n" { // or git was stopped before it had printed all of b
+		want = append(want, "b")
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("done: want (-), got (+):\n%s", diff)
+	}
+	if diff := cmp.Diff([]Kept{{"a", ContentConflict}}, kept); diff != "" {
+		t.Errorf("kept: want (-), got (+):\n%s", diff)
+	}
+}
+
+// TestAPreviewShowsWhatTheDiskRulesOut: a file with a second name, one that nobody may change, and what lies below such a path, are kept before anything is written.
+func TestAPreviewShowsWhatTheDiskRulesOut(t *testing.T) {
+	s, workspace := series(t)
+	put(t, workspace, "plain", "before\n", 0o644)
+	put(t, workspace, "linked", "before\n", 0o644)
+	put(t, workspace, "fixed", "before\n", 0o644)
+	put(t, workspace, "folder/file", "before\n", 0o644)
+	first := take(t, s)
+	put(t, workspace, "plain", "after\n", 0o644)
+	put(t, workspace, "linked", "after\n", 0o644)
+	put(t, workspace, "fixed", "after\n", 0o644)
+	must(t, os.RemoveAll(filepath.Join(workspace, "folder")))
+	put(t, workspace, "folder", "a file\n", 0o644)
+	put(t, workspace, "made/linked", "after\n", 0o644)
+	last := take(t, s)
+	for name, second := range map[string]string{"linked": "2", "folder": "3", "made/linked": "4"} {
+		must(t, os.Link(filepath.Join(workspace, name), workspace+second))
+	}
+	want := []Kept{{"folder", SecondName}, {"folder/file", NotReachable}, {"linked", SecondName}, {"made/linked", SecondName}}
+	steps := []string{"fixed", "plain"}
+	if unfix, can := fix(filepath.Join(workspace, "fixed")); can {
+		defer unfix()
+		want, steps = slices.Insert(want, 0, Kept{"fixed", NotPermitted}), steps[1:]
+	}
+	plan, err := s.repository.Plan(t.Context(), last.ID, first.ID, nil)
+	must(t, err)
+	plan.Foresee(placesIn(workspace))
+	if diff := cmp.Diff(want, plan.Kept); diff != "" {
+		t.Errorf("kept: want (-), got (+):\n%s", diff)
+	}
+	var planned []string
+	for _, step := range plan.Steps {
+		planned = append(planned, step.Path)
+	}
+	if diff := cmp.Diff(steps, planned); diff != "" {
+		t.Errorf("steps: want (-), got (+):\n%s", diff)
+	}
+	_, kept, err := s.repository.Restore(t.Context(), plan, token, placesIn(workspace))
+	if diff := cmp.Diff(want, kept); diff != "" || err != nil {
+		t.Errorf("%v; kept in the end: want (-), got (+):\n%s", err, diff)
+	}
+}
+
+// fix makes a file that nobody may change, where that can be done.
+func fix(path string) (unfix func(), can bool) {
+	if exec.Command("chattr", "+i", path).Run() != nil {
+		return nil, false
+	}
+	return func() { _ = exec.Command("chattr", "-i", path).Run() }, true
+}
+
+// TestTheReasonOfAConflictIsTold.
+func TestTheReasonOfAConflictIsTold(t *testing.T) {
+	s, workspace := series(t)
+	put(t, workspace, "open", "before\n", 0o644)
+	put(t, workspace, "other", "before\n", 0o644)
+	first := take(t, s)
+	put(t, workspace, "open", "after\n", 0o644)
+	put(t, workspace, "other", "after\n", 0o644)
+	last := take(t, s)
+	plan, err := s.repository.Plan(t.Context(), last.ID, first.ID, nil)
+	must(t, err)
+	opened, err := os.OpenFile(filepath.Join(workspace, "open"), os.O_WRONLY, 0)
+	must(t, err)
+	defer opened.Close()
+	put(t, workspace, "other", "by a person\n", 0o644)
+	_, kept, err := s.repository.Restore(t.Context(), plan, token, placesIn(workspace))
+	if diff := cmp.Diff([]Kept{{"open", InUse}, {"other", ContentConflict}}, kept); diff != "" || err != nil {
+		t.Errorf("%v; want (-), got (+):\n%s", err, diff)
+	}
+}
+
+// TestAPlanPromisesNothingThatCannotBe: a folder that holds what the last checkpoint does not cover stays, and so does one into which somebody has put a file; then the file that was in
+// its place stays away. What was in a folder that somebody has replaced by a file stays away, too. A name that no checkpoint knows is listed.
+func TestAPlanPromisesNothingThatCannotBe(t *testing.T) {
+	s, workspace := series(t)
+	put(t, workspace, "was a file", "x", 0o644)
+	put(t, workspace, "was a folder/inside", "x", 0o644)
+	s.limits.File = 15
+	first := take(t, s)
+	put(t, workspace, "new/large", "a text that is long", 0o644)
+	put(t, workspace, "large", "a text that is long", 0o644)
+	put(t, workspace, "new empty/small", "x", 0o644)
+	must(t, os.Remove(filepath.Join(workspace, "was a file")))
+	put(t, workspace, "was a file/of the execution", "y", 0o644)
+	must(t, os.Remove(filepath.Join(workspace, "was a folder", "inside")))
+	take(t, s)
+	put(t, workspace, "was a file/of a person", "y", 0o644)
+	must(t, os.Remove(filepath.Join(workspace, "was a folder")))
+	put(t, workspace, "was a folder", "of a person", 0o644)
+	last, err := s.Take(t.Context(), func(string, Difference) By { return Others })
+	must(t, err)
+	for name, test := range map[string]struct {
+		named, steps []string
+		kept         []Kept
+	}{
+		"all": {
+			steps: []string{"new empty/small", "was a file/of the execution", "new empty"},
+			kept: []Kept{
+				{"large", NotCoveredNow}, {"new/large", NotCoveredNow}, {"was a file", ContentConflict}, {"was a file/of a person", ChangedByOthers},
+				{"was a folder", ChangedByOthers}, {"was a folder/inside", NotReachable},
+			},
+		},
+		"a name that no checkpoint knows": {named: []string{"unknown", "new empty"}, steps: []string{"new empty/small", "new empty"}, kept: []Kept{{"unknown", NotCoveredBefore}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan, err := s.repository.Plan(t.Context(), last.ID, first.ID, test.named)
+			must(t, err)
+			steps := []string{}
+			for _, step := range plan.Steps {
+				steps = append(steps, step.Path)
+			}
+			if diff := cmp.Diff(test.steps, steps) + cmp.Diff(test.kept, plan.Kept); diff != "" {
+				t.Errorf("want (-), got (+):\n%s", diff)
+			}
+		})
 	}
 }

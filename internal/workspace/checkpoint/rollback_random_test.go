@@ -25,7 +25,7 @@ func TestARollbackTakesBackItsOwn(t *testing.T) {
 			disturb(rt, workspace)
 		}
 		take := func(by By) Checkpoint {
-			point, err := s.Take(t.Context(), func(string, Entry, Entry) By { return by })
+			point, err := s.Take(t.Context(), func(string, Difference) By { return by })
 			must(t, err)
 			return point
 		}
@@ -56,7 +56,7 @@ func TestARollbackTakesBackItsOwn(t *testing.T) {
 		before := moments[len(moments)-1].held
 		plan, err := r.Plan(t.Context(), s.last, moments[to].point.ID, nil)
 		must(t, err)
-		_, err = r.Restore(t.Context(), plan, placesIn(workspace))
+		_, _, err = r.Restore(t.Context(), plan, token, placesIn(workspace))
 		must(t, err)
 		after := disk(t, workspace)
 		for path := range touched {
@@ -72,7 +72,7 @@ func TestARollbackTakesBackItsOwn(t *testing.T) {
 		back := take(Ours)
 		plan, err = r.Plan(t.Context(), back.ID, moments[len(moments)-1].point.ID, nil)
 		must(t, err)
-		_, err = r.Restore(t.Context(), plan, placesIn(workspace))
+		_, _, err = r.Restore(t.Context(), plan, token, placesIn(workspace))
 		must(t, err)
 		if again := changed(before, disk(t, workspace)); len(again) > 0 {
 			rt.Fatalf("after the rollback was taken back there is still another %v", again)

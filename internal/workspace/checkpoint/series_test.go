@@ -53,7 +53,7 @@ func series(t *testing.T) (s *Series, workspace string) {
 	return NewSeries(Config{Repository: r, Workspace: workspace, Name: "e1", Limits: DefaultLimits}), workspace
 }
 
-func ours(string, Entry, Entry) By { return Ours }
+func ours(string, Difference) By { return Ours }
 
 func take(t *testing.T, s *Series) Checkpoint {
 	t.Helper()
@@ -77,7 +77,7 @@ func held(t *testing.T, s *Series, point Checkpoint) map[string]string {
 	must(t, err)
 	all, paths, objects := map[string]string{}, []string(nil), []string(nil)
 	for path, one := range l.entries {
-		all[path] = one.Mode.String() + " "
+		all[path] = one.Mode.String() + one.ACLs.shown() + " "
 		if one.Object != "" {
 			paths, objects = append(paths, path), append(objects, one.Object)
 		}
@@ -112,7 +112,7 @@ func disk(t *testing.T, workspace string, without ...string) map[string]string {
 		switch {
 		case path == ".":
 		case entry.IsDir():
-			all[path] = info.Mode().String() + " "
+			all[path] = info.Mode().String() + shownACLs(t, name) + " "
 		case info.Mode()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(name)
 			must(t, err)
@@ -120,7 +120,7 @@ func disk(t *testing.T, workspace string, without ...string) map[string]string {
 		default:
 			content, err := os.ReadFile(name)
 			must(t, err)
-			all[path] = info.Mode().String() + " " + string(content)
+			all[path] = info.Mode().String() + shownACLs(t, name) + " " + string(content)
 		}
 		return nil
 	}))
@@ -212,10 +212,10 @@ func TestAChangeIsToldWithItsLines(t *testing.T) {
 	}
 	want := map[string]summary{
 		"edited": {Kind: Modified, Additions: 2, Deletions: 1}, "gone/deep": {Kind: Deleted, Deletions: 2}, "after": {Kind: Renamed, From: "before"},
-		"opened": {Kind: Moded}, "made executable": {Kind: Moded}, "picture": {Kind: Modified, Binary: true},
+		"opened": {Kind: ModeChanged}, "made executable": {Kind: ModeChanged}, "picture": {Kind: Modified, Binary: true},
 		"becomes a folder": {Kind: Deleted, Deletions: 1}, "becomes a folder/inner": {Kind: Added, Additions: 1},
 		"becomes a file/inner": {Kind: Deleted, Deletions: 1}, "becomes a file": {Kind: Added, Additions: 1},
-		"becomes a link": {Kind: Retyped, Additions: 1, Deletions: 1}, "empty": {Kind: Added}, "new": {Kind: Added, Additions: 2},
+		"becomes a link": {Kind: TypeChanged, Additions: 1, Deletions: 1}, "empty": {Kind: Added}, "new": {Kind: Added, Additions: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)

@@ -8,22 +8,38 @@ import (
 	"hash"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"time"
 )
 
-// taking is one checkpoint on its way.
+// taking takes one checkpoint.
 type taking struct {
 	series *Series
 	by     Attribute
 	found  *walk
 	files  reader
-	next   *listing
+	before *listing // the part of the last checkpoint that the walk covers
+	next   *listing // the entries that the walk found, and in the end all entries of the checkpoint
 	read   map[string]reading
-	bytes  int64 // read so far
+	bytes  int64  // read so far
+	known  bool   // every file is as the index has it, so that the checkpoint reads none
+	held   []byte // the buffer for the content of one file after the other
 	out    *importer
+}
+
+func (s *Series) newTaking(found *walk, by Attribute, root *os.Root) *taking {
+	t := &taking{
+		series: s, by: by, found: found, files: reader{root}, before: s.listed, next: &listing{entries: map[string]Entry{}}, read: map[string]reading{},
+		known: true,
+	}
+	if found.part != nil {
+		t.before = found.part.of(s.listed)
+	}
+	return t
 }
 
 // write reads what differs and has git write it. Git starts with the first content that it does not have yet.
@@ -32,29 +48,69 @@ func (t *taking) write(ctx context.Context) (imported, error) {
 	err := t.writeContents()
 	if err == nil {
 		t.complete()
+		if t.equals(t.series.first) {
+			return t.reuse()
+		}
 		err = t.writeManifest()
 	}
 	return t.out.finish(err)
 }
 
-// writeContents takes away what is gone, and then reads the rest: a folder may have taken the place of a file, or the reverse.
+// equals reports whether the first checkpoint of this series holds the same as the first one of another series.
+func (t *taking) equals(first root) bool {
+	return t.series.last == "" && first != root{} && !t.out.begun() && ObjectOf(t.next.manifest()) == first.manifest
+}
+
+// reuse begins this series with the first checkpoint of another one. Each start of git in isolation takes a tenth of a second, and many executions find their
+// folder as the one before has left it.
+func (t *taking) reuse() (imported, error) {
+	commit := t.series.first.commit
+	return imported{id: commit, tree: t.series.base, reused: true}, t.series.repository.setRef(t.series.ref, commit)
+}
+
+// writeContents removes the files that are gone, and then reads the others: a folder may have taken the place of a file, or a file that of a folder.
 func (t *taking) writeContents() error {
-	for _, path := range slices.Sorted(maps.Keys(t.series.read)) {
-		if _, stays := t.found.files[path]; !stays {
-			if err := t.out.remove(path); err != nil {
-				return err
-			}
+	for _, path := range t.gone() {
+		if err := t.out.remove(path); err != nil {
+			return err
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(t.found.files)) {
+	for _, path := range t.found.sorted() {
+		seen, isCovered := t.found.files[path]
+		if !isCovered {
+			continue
+		}
 		if err := t.out.ctx.Err(); err != nil {
 			return context.Cause(t.out.ctx)
 		}
-		if err := t.file(path, t.found.files[path]); err != nil {
+		if err := t.file(path, seen); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// gone lists the files of the tree with which this checkpoint begins that the folder has no longer.
+func (t *taking) gone() []string {
+	var all []string
+	add := func(path string) {
+		if _, stays := t.found.files[path]; !stays {
+			all = append(all, path)
+		}
+	}
+	if t.found.part == nil { // the first checkpoint begins with the tree of the index
+		for path := range t.series.read {
+			add(path)
+		}
+	} else {
+		for path, one := range t.before.entries {
+			if one.Object != "" {
+				add(path)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // file records one file or link.
@@ -64,6 +120,7 @@ func (t *taking) file(path string, seen look) error {
 		t.keep(path, before)
 		return nil
 	}
+	t.known = false
 	if seen.mode&fs.ModeSymlink != 0 {
 		return t.link(path, seen)
 	}
@@ -88,7 +145,7 @@ func (t *taking) keep(path string, now reading) {
 	if mode&fs.ModeSymlink != 0 {
 		mode = fs.ModeSymlink | 0o777 // it differs between systems and means nothing
 	}
-	t.next.entries[path] = Entry{Mode: mode, UID: now.uid, GID: now.gid, Object: now.object}
+	t.next.entries[path] = Entry{Mode: mode, UID: now.uid, GID: now.gid, Object: now.object, ACLs: acls{Access: now.acl}}
 }
 
 // without lists a path that could not be read. What the last checkpoint had of it is no longer part of this one.
@@ -105,7 +162,7 @@ func (t *taking) link(path string, seen look) error {
 	if err != nil {
 		return t.without(path, Changing, seen.size)
 	}
-	now := reading{look: seen, at: t.series.now(), object: objectOf([]byte(target))}
+	now := reading{look: seen, at: t.series.now(), object: ObjectOf([]byte(target))}
 	if !t.inTree(path, now) {
 		if err := t.out.file(path, gitLink, []byte(target)); err != nil {
 			return err
@@ -132,17 +189,22 @@ func (t *taking) content(path string, now *reading) error {
 		return err
 	}
 	defer file.Close()
+	if now.acl, err = aclOf(file, accessACL); err != nil {
+		return err
+	}
 	mode := now.entry().gitMode()
 	if now.size <= heldBytes {
-		content, err := io.ReadAll(io.LimitReader(file, now.size+1))
-		if err != nil {
+		t.held = slices.Grow(t.held[:0], int(now.size))
+		content := t.held[:now.size]
+		n, err := io.ReadFull(file, content)
+		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return err
 		}
-		t.bytes += int64(len(content))
-		if err := t.still(file, *now, int64(len(content))); err != nil {
+		t.bytes += int64(n)
+		if err := t.still(file, *now, int64(n)); err != nil {
 			return err
 		}
-		if now.object = objectOf(content); t.inTree(path, *now) {
+		if now.object = ObjectOf(content); t.inTree(path, *now) {
 			return nil
 		}
 		return t.out.file(path, mode, content)
@@ -188,7 +250,8 @@ func newObject(size int64) hash.Hash {
 	return sum
 }
 
-func objectOf(content []byte) string {
+// ObjectOf returns the id that git gives a content, as [Entry.Object] has it.
+func ObjectOf(content []byte) string {
 	sum := newObject(int64(len(content)))
 	sum.Write(content)
 	return hex.EncodeToString(sum.Sum(nil))
@@ -197,22 +260,76 @@ func objectOf(content []byte) string {
 // complete adds the folders, and what is not covered.
 func (t *taking) complete() {
 	for path, seen := range t.found.folders {
-		t.next.entries[path] = Entry{Mode: seen.mode, UID: seen.uid, GID: seen.gid}
+		t.next.entries[path] = Entry{Mode: seen.mode, UID: seen.uid, GID: seen.gid, ACLs: t.found.acls[path]}
 	}
-	t.next.usual = usualOf(t.next.entries)
-	t.next.notCovered = t.found.notCovered
-	if t.series.last == "" {
-		return
+	without := t.found.notCovered
+	if t.found.part != nil {
+		without = append(without, t.found.part.notCovered...)
 	}
+	t.next.cover(without)
+	if t.series.last != "" {
+		t.attribute()
+	}
+	switch {
+	case t.found.part == nil:
+		t.next.usual = usualOf(t.next.entries)
+	case t.differs():
+		t.next.complete(t.series.listed, t.before)
+	}
+}
+
+// attribute asks who has changed each path since the last checkpoint.
+func (t *taking) attribute() {
 	t.next.by = map[string]By{}
-	for _, path := range t.next.differing(t.series.listed) {
-		t.next.by[path] = t.by(path, t.series.listed.entries[path], t.next.entries[path])
+	differing := t.next.differing(t.before)
+	left := map[string]bool{} // contents
+	for _, path := range differing {
+		if _, stays := t.next.entries[path]; !stays {
+			left[t.before.entries[path].Object] = true
+		}
 	}
+	inUse := map[string]bool{} // asked before the first question who wrote: from then on, whoever closes such a file is seen
+	for _, path := range differing {
+		if after := t.next.entries[path]; after.Mode.IsRegular() && after.Object != t.before.entries[path].Object && t.files.inUse(path) {
+			inUse[path] = true
+		}
+	}
+	for _, path := range differing {
+		how := Difference{Before: t.before.entries[path], After: t.next.entries[path], Changed: t.changed(path), InUse: inUse[path]}
+		if how.After.Object != "" && how.After.Object != how.Before.Object {
+			how.Created = createdAt(filepath.Join(t.series.workspace, path))
+			how.Written, how.Moved = time.Unix(0, t.found.files[path].modified), left[how.After.Object]
+		}
+		t.next.by[path] = t.by(path, how)
+	}
+}
+
+// changed is [Difference.Changed] of a path.
+func (t *taking) changed(name string) time.Time {
+	seen := t.found.files[name]
+	if seen == (look{}) {
+		seen = t.found.folders[name]
+	}
+	if _, stays := t.next.entries[name]; !stays {
+		seen = t.found.top
+		if folder := path.Dir(name); folder != "." {
+			seen = t.found.folders[folder]
+		}
+	}
+	if seen == (look{}) {
+		return time.Time{}
+	}
+	return time.Unix(0, seen.changed)
+}
+
+// differs reports whether anything differs from the last checkpoint.
+func (t *taking) differs() bool {
+	return t.out.begun() || len(t.next.by) > 0 || t.series.last == "" || !slices.Equal(t.next.notCovered, t.series.listed.notCovered)
 }
 
 // writeManifest writes the manifest, unless nothing differs from the last checkpoint.
 func (t *taking) writeManifest() error {
-	if t.series.last != "" && !t.out.begun() && len(t.next.by) == 0 && slices.Equal(t.next.notCovered, t.series.listed.notCovered) {
+	if !t.differs() {
 		return nil
 	}
 	return t.out.entry(manifestFile, gitPlain, append(t.next.manifest(), t.next.attribution()...))

@@ -45,7 +45,7 @@ func readUserRepository(root *os.Root) UserRepository {
 	state.readPacked(root)
 	state.readLoose(root, ".git/refs")
 	if content, err := readBelow(root, ".git/index", maxIndexBytes); err == nil {
-		state.Index = objectOf(content)
+		state.Index = ObjectOf(content)
 	}
 	return state
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -67,23 +68,48 @@ type walk struct {
 	files      map[string]look // regular files and links that are candidates for a checkpoint
 	folders    map[string]look
 	pending    map[string]look // folders that are passed over only if a .gitignore names them
+	entered    []string        // folders that the walk entered although they may be generated
+	acls       map[string]acls // of the folders that have some
+	top        look            // the folder itself
 	notCovered []NotCovered
 	entries    int
+	part       *part // nil: the walk went over the whole folder
+	order      []string
+}
+
+// sorted returns the paths of all files that the walk found, also of those that the checkpoint does not cover.
+func (w *walk) sorted() []string {
+	if w.order == nil {
+		w.order = slices.Sorted(maps.Keys(w.files))
+	}
+	return w.order
+}
+
+// candidates returns the number of files that a checkpoint of the folder may hold, at most.
+func (w *walk) candidates() int {
+	if w.part == nil {
+		return len(w.files)
+	}
+	return len(w.files) + w.part.elsewhere
 }
 
 // walker walks over the folder.
 type walker struct {
 	ctx    context.Context
 	hidden []string // relative paths that are passed over
+	only   scope
 	enter  func(relative string) bool
 	device uint64
 	*walk
 }
 
-// walkOver looks at everything below a folder. It enters each folder by the descriptor of the one above it, so that a link that somebody puts in the
-// place of a folder meanwhile leads nowhere.
-func (s *Series) walkOver(ctx context.Context, enter func(relative string) bool) (*walk, error) {
+// walkOver looks at all paths below a folder, or at some of them. It enters each folder by the descriptor of the one above it, so that it does not follow a link
+// that somebody puts in the place of a folder meanwhile.
+func (s *Series) walkOver(ctx context.Context, only scope, enter func(relative string) bool) (*walk, error) {
 	fd, err := unix.Open(s.workspace, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) { // a link fails with one of the last two
+		return nil, fmt.Errorf("%w: %w", ErrNoWorkspace, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("checkpoint: opening the workspace: %w", err)
 	}
@@ -93,8 +119,8 @@ func (s *Series) walkOver(ctx context.Context, enter func(relative string) bool)
 	if err := unix.Fstat(fd, &stat); err != nil {
 		return nil, fmt.Errorf("checkpoint: looking at the workspace: %w", err)
 	}
-	w := &walker{ctx: ctx, hidden: s.hidden, enter: enter, device: lookOf(stat).device, walk: &walk{
-		files: map[string]look{}, folders: map[string]look{}, pending: map[string]look{},
+	w := &walker{ctx: ctx, hidden: s.hidden, only: only, enter: enter, device: lookOf(stat).device, walk: &walk{
+		top: lookOf(stat), files: map[string]look{}, folders: map[string]look{}, pending: map[string]look{}, acls: map[string]acls{},
 	}}
 	if err := w.folder(top, "", 0); err != nil {
 		return nil, fmt.Errorf("checkpoint: reading the workspace: %w", err)
@@ -104,6 +130,9 @@ func (s *Series) walkOver(ctx context.Context, enter func(relative string) bool)
 
 // folder looks at what an open folder holds.
 func (w *walker) folder(opened *os.File, relative string, depth int) error {
+	if names, confined := w.only[relative]; confined {
+		return w.entriesOf(opened, relative, names, depth)
+	}
 	for {
 		if err := w.ctx.Err(); err != nil {
 			return context.Cause(w.ctx)
@@ -120,15 +149,22 @@ func (w *walker) folder(opened *os.File, relative string, depth int) error {
 			return nil
 		}
 		slices.Sort(names)
-		for _, name := range names {
-			if w.entries++; w.entries > maxEntries {
-				return fmt.Errorf("there are more than %d files and folders", maxEntries)
-			}
-			if err := w.entry(opened, relative, name, depth); err != nil {
-				return err
-			}
+		if err := w.entriesOf(opened, relative, names, depth); err != nil {
+			return err
 		}
 	}
+}
+
+func (w *walker) entriesOf(opened *os.File, relative string, names []string, depth int) error {
+	for _, name := range names {
+		if w.entries++; w.entries > maxEntries {
+			return fmt.Errorf("there are more than %d files and folders", maxEntries)
+		}
+		if err := w.entry(opened, relative, name, depth); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // entry looks at one file or folder.
@@ -177,6 +213,8 @@ func (w *walker) below(above *os.File, relative, name string, seen look, depth i
 	case kind == generatedIfIgnored && !w.enter(relative):
 		w.pending[relative] = seen
 		return nil
+	case kind == generatedIfIgnored:
+		w.entered = append(w.entered, relative)
 	}
 	fd, err := unix.Openat(int(above.Fd()), name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	switch {
@@ -193,6 +231,13 @@ func (w *walker) below(above *os.File, relative, name string, seen look, depth i
 		w.pass(relative, NestedRepository, 0)
 		return nil
 	}
+	switch all, err := aclsOf(opened, true); {
+	case err != nil:
+		w.pass(relative, Unreadable, 0)
+		return nil
+	case all != acls{}:
+		w.acls[relative] = all
+	}
 	return w.folder(opened, relative, depth+1)
 }
 
@@ -208,6 +253,13 @@ func (w *walk) pass(relative string, why Reason, size int64) {
 
 // reader opens the files of the workspace.
 type reader struct{ root *os.Root }
+
+// inUse reports whether somebody has a file open for writing. A program that opens the file in this moment waits for it.
+func (r reader) inUse(relative string) bool {
+	inUse, release := reserve(r.root, relative)
+	release()
+	return inUse
+}
 
 // errChanging: what was opened is not what was looked at, or did not hold still.
 var errChanging = errors.New("checkpoint: the file changes while it is read")

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package checkpoint
+
+import "time"
+
+func createdAt(string) time.Time { return time.Time{} }
