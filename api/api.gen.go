@@ -75,6 +75,21 @@ const (
 	DeliveryStatePending   DeliveryState = "pending"
 )
 
+// Defines values for DiffLineOp.
+const (
+	DiffLineOpEmpty DiffLineOp = " "
+	DiffLineOpMinus DiffLineOp = "-"
+	DiffLineOpPlus  DiffLineOp = "+"
+)
+
+// Defines values for FileDiffOmitted.
+const (
+	FileDiffOmittedBinary      FileDiffOmitted = "binary"
+	FileDiffOmittedLessThannil FileDiffOmitted = "<nil>"
+	FileDiffOmittedSecret      FileDiffOmitted = "secret"
+	FileDiffOmittedTooLarge    FileDiffOmitted = "tooLarge"
+)
+
 // Defines values for HealthStatus.
 const (
 	HealthStatusOk    HealthStatus = "ok"
@@ -473,6 +488,12 @@ type Approval struct {
 	// ResolvedAt Null while pending.
 	ResolvedAt *Time `json:"resolvedAt"`
 
+	// Reversible Whether a rollback can take the call back; null if the call changes nothing, or if the approval is older than checkpoints.
+	Reversible *Reversible `json:"reversible"`
+
+	// ReversibleReason The reason, in a sentence.
+	ReversibleReason *string `json:"reversibleReason"`
+
 	// Root The root of the execution's tree, for `stopTree`; absent if the execution is itself a root.
 	Root *string `json:"root,omitempty"`
 
@@ -683,6 +704,46 @@ type CapabilitiesHost string
 // CapabilityVerdict defines model for CapabilityVerdict.
 type CapabilityVerdict = domain.Verdict
 
+// ChangeBy Who changed a path. `execution`: this execution, as far as the server can see. `others`: somebody else. `uncertain`: perhaps somebody else, because
+// another execution worked in the folder, or an external agent, whose writes the server does not see.
+type ChangeBy = domain.ChangeBy
+
+// Checkpoint defines model for Checkpoint.
+type Checkpoint struct {
+	// Checkpoint A checkpoint of the folders that the execution may write, or the reason why there is none. A checkpoint that equals the one before has no event.
+	Checkpoint CheckpointCreated `json:"checkpoint"`
+
+	// Seq Of its event.
+	Seq int64 `json:"seq"`
+
+	// Time RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	Time Time `json:"time"`
+}
+
+// CheckpointCreated A checkpoint of the folders that the execution may write, or the reason why there is none. A checkpoint that equals the one before has no event.
+type CheckpointCreated = domain.CheckpointCreated
+
+// CheckpointMode `required`: a call that may write does not run without its checkpoint. `bestEffort`: the call runs without it, and an event reports why there is none. `off`:
+// the execution takes no checkpoints.
+type CheckpointMode = domain.CheckpointMode
+
+// CheckpointPage defines model for CheckpointPage.
+type CheckpointPage struct {
+	Items []Checkpoint `json:"items"`
+
+	// Mode `required`: a call that may write does not run without its checkpoint. `bestEffort`: the call runs without it, and an event reports why there is none. `off`:
+	// the execution takes no checkpoints.
+	Mode CheckpointMode `json:"mode"`
+
+	// NextCursor Send it back as `after`; null when there is nothing more now.
+	NextCursor *string `json:"nextCursor"`
+
+	// Unavailable Why this server takes no checkpoints; null if it takes them.
+	Unavailable *string `json:"unavailable"`
+}
+
 // ChosenEnvironment What commands and file tools see of the machine: the name of one of `GET /environments`, or an object that narrows it. Without it
 // the operator's default. Another than the default one takes the scope `environments:use`. An unknown name is 422 with the known
 // ones; one that this machine cannot build is 422 `environmentUnavailable`.
@@ -814,6 +875,11 @@ type CreateExecution struct {
 	// The booleans are another spelling: true is `allow`, false is `ask`, and `alwaysAllowTools: true` is
 	// `safeMode: false`. A class named both ways is 422.
 	Capabilities *Capabilities `json:"capabilities,omitempty"`
+
+	// Checkpoints Whether the execution takes checkpoints of the folders that it may write, around its calls. They show its changes, which a rollback can take back; see
+	// docs/checkpoints.md. The default is `defaultCheckpoints` of `GET /settings`. `required` is 422 `checkpointsUnavailable` if this server or the
+	// environment has no checkpoints.
+	Checkpoints *CheckpointMode `json:"checkpoints,omitempty"`
 
 	// ClientTools Tools that the client runs: the call waits, visibly, for `POST …/tool-results`. They are judged by the same
 	// policy as other tools. Only for `internal`. An assistant has `insert_blocks`, `update_block` and
@@ -956,8 +1022,13 @@ type CreateExecution struct {
 
 	// WorkingDirectory The folder in which the execution works. `path` starts in the default workspace of the server, and `NAME:path` in the workspace of
 	// that name; an absolute path lies in one of the workspaces, or in a mount that the environment may write. Symlinks are followed before
-	// the check. Without it the default workspace itself. An unknown name is 422 with the known ones.
+	// the check. Without it the default workspace itself, or with `resumeFrom` the folder of the earlier execution. An unknown name is 422 with the
+	// known ones.
 	WorkingDirectory *string `json:"workingDirectory,omitempty"`
+
+	// Workspace The folder in which the execution works; see docs/workspaces.md. Not together with `resumeFrom`: the agent continues in the folder of the earlier
+	// execution. Children work in the folder of their parent.
+	Workspace *Workspace `json:"workspace,omitempty"`
 }
 
 // CreatePermissionRule defines model for CreatePermissionRule.
@@ -1167,6 +1238,39 @@ type DeletedExecution struct {
 // DeliveryState `failed`: every attempt has failed, or the target is gone.
 type DeliveryState string
 
+// Diff defines model for Diff.
+type Diff struct {
+	Folders []FolderDiff `json:"folders"`
+
+	// From The number of the earlier checkpoint.
+	From int `json:"from"`
+
+	// To The number of the later one.
+	To int `json:"to"`
+}
+
+// DiffHunk defines model for DiffHunk.
+type DiffHunk struct {
+	Lines    []DiffLine `json:"lines"`
+	NewLines int        `json:"newLines"`
+	NewStart int        `json:"newStart"`
+	OldLines int        `json:"oldLines"`
+	OldStart int        `json:"oldStart"`
+}
+
+// DiffLine defines model for DiffLine.
+type DiffLine struct {
+	// NoNewline The file ends with this line and without a line feed.
+	NoNewline bool       `json:"noNewline"`
+	Op        DiffLineOp `json:"op"`
+
+	// Text Without its line feed.
+	Text string `json:"text"`
+}
+
+// DiffLineOp defines model for DiffLine.Op.
+type DiffLineOp string
+
 // EditGeneration defines model for EditGeneration.
 type EditGeneration struct {
 	// Document Where the document has changed meanwhile, what it is now. Left out, the earlier one stands.
@@ -1250,7 +1354,11 @@ type Execution struct {
 	Capabilities GrantedCapabilities `json:"capabilities"`
 
 	// Cause Null unless the status is `interrupted`.
-	Cause       *InterruptCause `json:"cause"`
+	Cause *InterruptCause `json:"cause"`
+
+	// Checkpoints `required`: a call that may write does not run without its checkpoint. `bestEffort`: the call runs without it, and an event reports why there is none. `off`:
+	// the execution takes no checkpoints.
+	Checkpoints CheckpointMode  `json:"checkpoints"`
 	ContextFrom []ContextSource `json:"contextFrom"`
 
 	// CreatedAt RFC 3339, UTC, microseconds.
@@ -1349,8 +1457,12 @@ type Execution struct {
 	SafeMode  bool    `json:"safeMode"`
 
 	// Secrets Names.
-	Secrets []string      `json:"secrets"`
-	Source  domain.Source `json:"source"`
+	Secrets []string `json:"secrets"`
+
+	// SharesFolderWith Other live executions of the tenant that work in the same folder now, in a folder in it, or in a folder around it, without the executions of the same
+	// tree. Only `GET /executions/{id}` of a live execution has it; lists and other answers have null.
+	SharesFolderWith *[]string     `json:"sharesFolderWith"`
+	Source           domain.Source `json:"source"`
 
 	// Status `queued`, `initializing`, then while a turn runs the first that holds of `pendingToolApproval` (an approval is
 	// open), `executingTool` (a call runs, or waits for its client or for other agents), `streaming` (text arrives), `waiting`; `idle` between turns;
@@ -1379,6 +1491,9 @@ type Execution struct {
 
 	// WorkingDirectory Absolute, symlinks resolved.
 	WorkingDirectory string `json:"workingDirectory"`
+
+	// Workspace The kind of folder in which the execution works. The folder itself is the `workingDirectory`.
+	Workspace ExecutionWorkspace `json:"workspace"`
 }
 
 // ExecutionEnvironment The environment of an execution, as it was narrowed, and its digest when the execution was created.
@@ -1445,6 +1560,28 @@ type ExecutionTree struct {
 	Usage Usage `json:"usage"`
 }
 
+// ExecutionWorkspace The kind of folder in which the execution works. The folder itself is the `workingDirectory`.
+type ExecutionWorkspace struct {
+	// Branch The branch of a `worktree`; otherwise null.
+	Branch *string `json:"branch"`
+
+	// Commit The commit at which a `worktree` begins; otherwise null.
+	Commit *string `json:"commit"`
+
+	// From The folder that was copied, or whose repository was cloned; null with the modes `shared` and `new`.
+	From *string `json:"from"`
+
+	// Keep Whether the folder stays when the execution has ended.
+	Keep bool `json:"keep"`
+
+	// Mode - `shared`: the `workingDirectory` itself, in which other executions and people may work, too.
+	// - `new`: an empty folder of its own.
+	// - `worktree`: a clone of the git repository in which the `workingDirectory` lies, at the commit of its HEAD, on a branch `signoff/{id}`. The clone has
+	//   no uncommitted changes.
+	// - `copy`: a copy of the `workingDirectory`.
+	Mode WorkspaceMode `json:"mode"`
+}
+
 // Failure defines model for Failure.
 type Failure = domain.Failure
 
@@ -1462,6 +1599,37 @@ type FeedPage struct {
 
 	// NextCursor Send it back as `after`; null when there is nothing more now.
 	NextCursor *string `json:"nextCursor"`
+}
+
+// FetchWorkspace defines model for FetchWorkspace.
+type FetchWorkspace struct {
+	// Commit The `commit` of the preview; required without `dryRun`.
+	Commit *string `json:"commit,omitempty"`
+
+	// DryRun Only preview the fetch.
+	DryRun *bool `json:"dryRun,omitempty"`
+}
+
+// FetchedCommit defines model for FetchedCommit.
+type FetchedCommit struct {
+	Author  string `json:"author"`
+	Id      string `json:"id"`
+	Subject string `json:"subject"`
+
+	// Time RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	Time Time `json:"time"`
+}
+
+// FetchedFile defines model for FetchedFile.
+type FetchedFile struct {
+	// Additions Null for a binary file.
+	Additions *int `json:"additions"`
+
+	// Deletions Null for a binary file.
+	Deletions *int   `json:"deletions"`
+	Path      string `json:"path"`
 }
 
 // File A picture or document for prompts.
@@ -1489,8 +1657,66 @@ type File struct {
 	Size int64 `json:"size"`
 }
 
+// FileDiff defines model for FileDiff.
+type FileDiff struct {
+	Additions int `json:"additions"`
+
+	// By Null if unknown.
+	By        *ChangeBy `json:"by"`
+	Deletions int       `json:"deletions"`
+
+	// Diff A unified diff, masked. Empty if no content differs, or if the content is left out.
+	Diff string `json:"diff"`
+
+	// From The earlier path of a renamed file.
+	From *string `json:"from"`
+
+	// Hunks The same lines as `diff`, in parts.
+	Hunks []DiffHunk `json:"hunks"`
+
+	// Kind `typeChanged`: a file has become a link, or a link a file. `modeChanged`: only the mode or the owner has changed.
+	Kind PathChangeKind `json:"kind"`
+
+	// ModeAfter Null if the path does not exist.
+	//
+	// Example: -rwxr-xr-x
+	ModeAfter *string `json:"modeAfter"`
+
+	// ModeBefore Null if the path did not exist.
+	//
+	// Example: -rw-r--r--
+	ModeBefore *string `json:"modeBefore"`
+
+	// Omitted Why the content, or the rest of it, is missing: it is no text, its name is one for secrets, or the content or the whole diff is too large. Null: nothing is
+	// missing.
+	Omitted *FileDiffOmitted `json:"omitted"`
+
+	// Path Relative to the folder.
+	Path string `json:"path"`
+}
+
+// FileDiffOmitted Why the content, or the rest of it, is missing: it is no text, its name is one for secrets, or the content or the whole diff is too large. Null: nothing is
+// missing.
+type FileDiffOmitted string
+
 // FinishReason `refusal`: the model declined, or a content filter of its provider stopped it; the code of the error says which. `expired`: it was idle for `idleTimeoutSeconds`. `budget`: a bound of its `budget`, or the length of its log, is used up.
 type FinishReason = domain.FinishReason
+
+// FolderDiff defines model for FolderDiff.
+type FolderDiff struct {
+	// Additions Lines in all changed files.
+	Additions int `json:"additions"`
+
+	// ChangedPaths The number of paths that differ; `files` lists the first 1,000.
+	ChangedPaths int `json:"changedPaths"`
+
+	// Deletions Lines in all changed files.
+	Deletions int        `json:"deletions"`
+	Files     []FileDiff `json:"files"`
+
+	// Path Absolute.
+	Path string `json:"path"`
+}
 
 // Generation Blocks that the agent has submitted together.
 type Generation struct {
@@ -1915,6 +2141,9 @@ type OutputsFrom = map[string]string
 // PartType `image`: PNG, JPEG, GIF or WebP. `file`: PDF, or text in UTF-8; in the result of a tool, audio (WAV, MP3, Ogg, FLAC, M4A).
 type PartType = domain.PartType
 
+// PathChangeKind `typeChanged`: a file has become a link, or a link a file. `modeChanged`: only the mode or the owner has changed.
+type PathChangeKind = domain.PathChangeKind
+
 // PermissionOption One answer that an external agent offers, as it sent it, fields unknown to Signoff included.
 type PermissionOption = domain.PermissionOption
 
@@ -2057,6 +2286,10 @@ type Problem struct {
 	// | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
 	// | `unknownProfile` | 422 | there is no agent profile of this name and version |
 	// | `notResumable` | 422 | the agent's session cannot be continued |
+	// | `previewOutdated` | 409 | the rollback or the fetch would do something else now than its preview has shown |
+	// | `checkpointFailed` | 409 | the folder could not be recorded, so nothing was taken back |
+	// | `checkpointElsewhere` | 409 | another machine has the checkpoint |
+	// | `checkpointsUnavailable` | 422 | the server, the environment or the execution has no checkpoints |
 	// | `environmentUnavailable` | 422 | this machine cannot build the environment |
 	// | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 	// | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
@@ -2154,6 +2387,10 @@ type Problem struct {
 // | `unknownMcpServer` | 422 | the registry does not have this MCP server, or the key may not use it |
 // | `unknownProfile` | 422 | there is no agent profile of this name and version |
 // | `notResumable` | 422 | the agent's session cannot be continued |
+// | `previewOutdated` | 409 | the rollback or the fetch would do something else now than its preview has shown |
+// | `checkpointFailed` | 409 | the folder could not be recorded, so nothing was taken back |
+// | `checkpointElsewhere` | 409 | another machine has the checkpoint |
+// | `checkpointsUnavailable` | 422 | the server, the environment or the execution has no checkpoints |
 // | `environmentUnavailable` | 422 | this machine cannot build the environment |
 // | `sandboxUnavailable` | 422 | the server cannot isolate commands |
 // | `pathOutsideWorkspace` | 422 | the path leaves the workspace |
@@ -2337,6 +2574,68 @@ type ResumeMode = domain.ResumeMode
 // answer that breaks off. Of the internal agent only.
 type Retry = domain.Retry
 
+// Reversible How much of a call a rollback can take back.
+type Reversible = domain.Reversible
+
+// Rollback defines model for Rollback.
+type Rollback struct {
+	// By Who did something, an API key by id and name.
+	By Actor `json:"by"`
+
+	// CreatedAt RFC 3339, UTC, microseconds.
+	//
+	// Example: 2026-07-01T08:00:00.123456Z
+	CreatedAt Time  `json:"createdAt"`
+	EndedAt   *Time `json:"endedAt"`
+
+	// Error Why the rollback was refused, or why it stopped before its end.
+	Error *Failure `json:"error"`
+
+	// Number In the execution.
+	Number int `json:"number"`
+
+	// Paths Absolute. Empty: all paths.
+	Paths []string `json:"paths"`
+
+	// Result Null until the rollback has ended, and if it has changed nothing.
+	Result *RollbackResult `json:"result"`
+	State  RollbackState   `json:"state"`
+
+	// To The checkpoint.
+	To   int  `json:"to"`
+	Tree bool `json:"tree"`
+}
+
+// RollbackExecution defines model for RollbackExecution.
+type RollbackExecution struct {
+	// DryRun Only preview the rollback.
+	DryRun *bool `json:"dryRun,omitempty"`
+
+	// Hash The `hash` of the preview.
+	Hash *string `json:"hash,omitempty"`
+
+	// Paths Only these files, and folders with all that they hold; absolute, or relative to the working directory. A path with an uncertain change goes back only if it
+	// is named itself.
+	Paths *[]string `json:"paths,omitempty"`
+
+	// To The number of a checkpoint.
+	To int `json:"to"`
+
+	// Tree For a root: the changes of the executions below it go back, too.
+	Tree *bool `json:"tree,omitempty"`
+}
+
+// RollbackList defines model for RollbackList.
+type RollbackList struct {
+	Items []Rollback `json:"items"`
+}
+
+// RollbackResult defines model for RollbackResult.
+type RollbackResult = domain.RollbackResult
+
+// RollbackState defines model for RollbackState.
+type RollbackState = domain.RollbackState
+
 // RotateSecret defines model for RotateSecret.
 type RotateSecret struct {
 	// Secret `whsec_` and the base64 of 24 to 64 bytes. Left out, the server makes one.
@@ -2397,6 +2696,9 @@ type Settings struct {
 
 	// DefaultCapabilities The capabilities with the defaults filled in.
 	DefaultCapabilities GrantedCapabilities `json:"defaultCapabilities"`
+
+	// DefaultCheckpoints The default of `checkpoints`.
+	DefaultCheckpoints CheckpointMode `json:"defaultCheckpoints"`
 
 	// DefaultModel What answers where `source.model` is left out, and the operator has no model for the `runbookId`.
 	DefaultModel *string `json:"defaultModel"`
@@ -2613,6 +2915,57 @@ type WebhookWithSecret struct {
 // is the next.
 type WhenBusy = domain.WhenBusy
 
+// Workspace The folder in which the execution works; see docs/workspaces.md. Not together with `resumeFrom`: the agent continues in the folder of the earlier
+// execution. Children work in the folder of their parent.
+type Workspace struct {
+	// Keep Whether an own folder stays when the execution has ended. The deletion of the execution removes it in any case. False with the mode `shared` is 422:
+	// the server never removes a shared folder.
+	Keep *bool `json:"keep,omitempty"`
+
+	// Mode - `shared`: the `workingDirectory` itself, in which other executions and people may work, too.
+	// - `new`: an empty folder of its own.
+	// - `worktree`: a clone of the git repository in which the `workingDirectory` lies, at the commit of its HEAD, on a branch `signoff/{id}`. The clone has
+	//   no uncommitted changes.
+	// - `copy`: a copy of the `workingDirectory`.
+	Mode *WorkspaceMode `json:"mode,omitempty"`
+}
+
+// WorkspaceFetch The commits and files of a clone that the user's repository had not when the clone was made. Each list has at most 500 entries.
+type WorkspaceFetch struct {
+	// Base The commit at which the clone began.
+	Base   string `json:"base"`
+	Branch string `json:"branch"`
+
+	// Commit The newest commit of the branch.
+	Commit      string `json:"commit"`
+	CommitCount int    `json:"commitCount"`
+
+	// Commits The newest first.
+	Commits []FetchedCommit `json:"commits"`
+
+	// Existing The commit of a branch of that name in the user's repository; null if there is none.
+	Existing *string `json:"existing"`
+
+	// Fetched False in a preview.
+	Fetched   bool          `json:"fetched"`
+	FileCount int           `json:"fileCount"`
+	Files     []FetchedFile `json:"files"`
+
+	// Repository The work tree of the user's repository.
+	Repository string `json:"repository"`
+
+	// Uncommitted Files of the clone that differ from its HEAD. The fetch leaves them out.
+	Uncommitted      []string `json:"uncommitted"`
+	UncommittedCount int      `json:"uncommittedCount"`
+}
+
+// WorkspaceMode - `shared`: the `workingDirectory` itself, in which other executions and people may work, too.
+//   - `new`: an empty folder of its own.
+//   - `worktree`: a clone of the git repository in which the `workingDirectory` lies, at the commit of its HEAD, on a branch `signoff/{id}`. The clone has
+//     no uncommitted changes.
+//   - `copy`: a copy of the `workingDirectory`.
+type WorkspaceMode = domain.WorkspaceMode
+
 // ApprovalId defines model for ApprovalId.
 type ApprovalId = string
 
@@ -2658,8 +3011,14 @@ type PromptExecutionJSONRequestBody = PromptExecution
 // ResumeExecutionJSONRequestBody defines body for ResumeExecution for application/json ContentType.
 type ResumeExecutionJSONRequestBody = ResumeExecution
 
+// RollBackExecutionJSONRequestBody defines body for RollBackExecution for application/json ContentType.
+type RollBackExecutionJSONRequestBody = RollbackExecution
+
 // AnswerToolCallJSONRequestBody defines body for AnswerToolCall for application/json ContentType.
 type AnswerToolCallJSONRequestBody = ToolResult
+
+// FetchWorkspaceJSONRequestBody defines body for FetchWorkspace for application/json ContentType.
+type FetchWorkspaceJSONRequestBody = FetchWorkspace
 
 // RenderMcpPromptJSONRequestBody defines body for RenderMcpPrompt for application/json ContentType.
 type RenderMcpPromptJSONRequestBody = RenderMcpPrompt

@@ -32,6 +32,7 @@ func TestStatusesAreThoseOfTheDomain(t *testing.T) {
 		names(domain.ClientCallWaiting, domain.ClientCallAnswered, domain.ClientCallExpired, domain.ClientCallCancelled),
 		names(domain.GenerationSubmitted, domain.GenerationAccepted, domain.GenerationSuperseded, domain.GenerationCancelled),
 		{"pending", "delivered", "failed"}, // of deliveries, which only the store knows
+		names(domain.RollbackRequested, domain.RollbackRunning, domain.RollbackDone, domain.RollbackFailed),
 	}
 	for _, engine := range []string{"sqlite", "postgres"} {
 		for column, want := range map[string][][]string{"status": statuses, "state": states} {
@@ -122,6 +123,8 @@ func TestWhatOnlyAdds(t *testing.T) {
 		"create index i on t (a)":                                         true,
 		"create unique index i on t (a)":                                  false,
 		"create unique index i on t (a) where a is not null":              false,
+		"create table t (a bigint); create unique index i on t (a)":       true,
+		"create table u (a bigint); create unique index i on t (a)":       false,
 		"alter table t add column b text; create unique index i on t (a)": false,
 		"alter table t add column a text; alter table t add column b text not null default ''; " +
 			"create unique index i on t (b, a) where a is not null and c is null": true,
@@ -169,8 +172,10 @@ var adding = []*regexp.Regexp{
 	regexp.MustCompile(`^(insert into|drop table) findings_\d+\b`), // what the migration has found out about itself
 }
 
-// A unique index refuses nothing to a binary that leaves all rows out of it.
+// A unique index refuses nothing to a binary that leaves all rows out of it, or does not know its table.
 var (
+	newTable    = regexp.MustCompile(`^create table (\w+) `)
+	uniqueOn    = regexp.MustCompile(`^create unique index \w+ on (\w+) `)
 	nullable    = regexp.MustCompile(`^alter table \w+ add column (\w+) \w+$`)
 	uniqueWhere = regexp.MustCompile(`^create unique index .* where (\w+) is not null( and \w+ is (not )?null)*$`)
 )
@@ -180,10 +185,17 @@ func onlyAdds(content string) string {
 	content = regexp.MustCompile(`--.*`).ReplaceAllString(content, "")
 	content = regexp.MustCompile(`\$\$(?s:.*?)\$\$`).ReplaceAllString(content, "")
 	var leavesOut []string // columns that a binary of the version before leaves null
+	var unknown []string   // tables that it does not know
 	for statement := range strings.SplitSeq(content, ";") {
 		statement = strings.Join(strings.Fields(statement), " ")
 		if column := nullable.FindStringSubmatch(statement); column != nil {
 			leavesOut = append(leavesOut, column[1])
+		}
+		if table := newTable.FindStringSubmatch(statement); table != nil {
+			unknown = append(unknown, table[1])
+		}
+		if unique := uniqueOn.FindStringSubmatch(statement); unique != nil && slices.Contains(unknown, unique[1]) {
+			continue
 		}
 		if unique := uniqueWhere.FindStringSubmatch(statement); unique != nil && slices.Contains(leavesOut, unique[1]) {
 			continue

@@ -39,22 +39,25 @@ import (
 
 // App is one server: everything wired, nothing running yet.
 type App struct {
-	config   Config
-	store    *store.Store
-	unlock   func() error
-	keys     *keys.Verifier
-	vault    *secrets.Vault
-	masker   *secrets.Masker
-	sandbox  *sandbox.Sandbox
-	models   *llm.Registry
-	agents   *registry.Registry
-	outbox   outbox
-	log      *events.Log
-	manager  *dispatch.Manager
-	budgets  *budgets.Ledger
-	sweeper  *dispatch.Sweeper
-	server   *http.Server
-	listener net.Listener
+	config      Config
+	store       *store.Store
+	unlock      func() error
+	keys        *keys.Verifier
+	vault       *secrets.Vault
+	masker      *secrets.Masker
+	sandbox     *sandbox.Sandbox
+	models      *llm.Registry
+	agents      *registry.Registry
+	outbox      outbox
+	log         *events.Log
+	manager     *dispatch.Manager
+	budgets     *budgets.Ledger
+	checkpoints recorder
+	sweeper     *dispatch.Sweeper
+	rollbacks   *dispatch.Rollbacks
+	pruner      *dispatch.Pruner
+	server      *http.Server
+	listener    net.Listener
 
 	credentials *oauth.Credentials // for MCP servers
 
@@ -97,6 +100,11 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	if err != nil {
 		return nil, err
 	}
+	own, err := a.openFolders(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	files.Own(own.Base())
 	if a.outbox, err = file.openOutbox(ctx, a.store); err != nil {
 		return nil, err
 	}
@@ -127,20 +135,26 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	}
 	a.warnOfTenants(ctx, file)
 	replica := store.ReplicaID(uuid.NewString())
+	if a.checkpoints, err = file.openCheckpoints(ctx, config, a.store, a.sandbox, files); err != nil {
+		return nil, err
+	}
+	a.pruner = dispatch.NewPruner(a.store, a.checkpoints, replica)
 	a.budgets = budgets.NewLedger(a.store, replica, daily)
 	a.log = events.NewLog(notifyingStore{a.store, a.outbox.dispatcher.Notify})
 	a.manager = dispatch.NewManager(dispatch.Config{
-		Replica: replica, Budgets: a.budgets,
+		Replica: replica, Budgets: a.budgets, Removed: a.pruner.Removed, Folders: own,
 		LeaseTTL: time.Duration(config.LeaseSeconds) * time.Second, Limits: config.limits(), Trust: a.sandbox.Trust,
 		Config: sessions.Config{
 			DrainGrace: config.drain() / 2, ParkAfter: config.parkAfter(),
-			Environments: environments, Servers: servers, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker, Delegates: children, Ledger: a.budgets,
+			Environments: environments, Servers: servers, Guide: newGuide(environments, a.sandbox), OpenFiles: openFiles(a.sandbox), Sandbox: a.sandbox, Workspace: files, Vault: a.vault, Masker: a.masker, Delegates: children, Ledger: a.budgets, Checkpoints: a.checkpoints,
 			Agents: map[domain.SourceType]sessions.OpenAgent{
 				domain.SourceInternal: a.models.Open, domain.SourceACP: a.agents.Open,
 			},
 		},
 	}, a.store, a.log)
+	a.rollbacks = dispatch.NewRollbacks(a.store, a.log, a.checkpoints.Service, replica)
 	a.sweeper = dispatch.NewSweeper(a.store, a.log, time.Duration(config.RetentionDays)*24*time.Hour)
+	a.sweeper.UseFolders(own, a.store)
 	settings, err := file.openSettings()
 	if err != nil {
 		return nil, err
@@ -164,10 +178,10 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	promptFiles := promptfiles.NewService(a.store, decisions, a.manager, a.masker)
 	admitted := admission.New(admission.Config{
 		Files:        promptFiles,
-		Environments: environments,
-		Executions:   a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
+		Environments: environments, Folders: own,
+		Executions: a.store, Models: shownModels, Agents: shownAgents, Tools: tools, Secrets: knownSecrets{a.vault}, Masker: a.masker,
 		Templates: template.NewRenderer(), Workspace: files, Settings: settings,
-		MCPServers: mcpServers{servers}, Profiles: namedAgents, DailyBudgets: daily,
+		MCPServers: mcpServers{servers}, Profiles: namedAgents, DailyBudgets: daily, NoCheckpoints: a.checkpoints.Unavailable(),
 	})
 	children.Admission = admitted
 	if err := file.checkProfiles(ctx, admitted, operators); err != nil {
@@ -176,7 +190,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 	a.server, err = http.NewServer(http.Config{
 		Admission: admitted, Sessions: a.manager, Approvals: decisions, Log: a.log, Reader: a.store, Items: paging.New(a.store), Files: promptFiles,
 		Models: shownModels, Agents: shownAgents, Tools: tools, Masker: a.masker, Keys: a.keys, Webhooks: a.outbox.service,
-		Environments: environments, MCPServers: shownServers{mcpManager, environments}, Profiles: namedAgents, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
+		Checkpoints: a.checkpoints, Rollbacks: a.rollbacks, Fetches: dispatch.NewFetches(own, a.store), Environments: environments, MCPServers: shownServers{mcpManager, environments}, Profiles: namedAgents, Version: version, Hosts: append(a.outbox.hosts, config.AllowedHosts...), MaxStreams: config.MaxStreams, Collectors: a.collectors(),
 	})
 	if err != nil {
 		return nil, err
@@ -279,6 +293,8 @@ func (a *App) Run(ctx context.Context, ready func()) error {
 		return err
 	}
 	running.Go(func() { a.sweeper.Run(managers) })
+	running.Go(func() { a.rollbacks.Run(managers) })
+	running.Go(func() { a.pruner.Run(managers) })
 	running.Go(func() { a.budgets.Run(managers) })
 	running.Go(func() { returnMemory(managers, readHeap, debug.FreeOSMemory) })
 	served := make(chan error, 1)
@@ -340,6 +356,12 @@ func (a *App) Close() error {
 	}
 	if a.credentials != nil {
 		a.credentials.Close()
+	}
+	if a.rollbacks != nil {
+		a.rollbacks.Close()
+	}
+	if a.checkpoints.Service != nil {
+		errs = append(errs, a.checkpoints.Close())
 	}
 	if a.store != nil {
 		errs = append(errs, a.store.Close())

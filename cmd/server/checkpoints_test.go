@@ -36,7 +36,7 @@ func TestCheckpointsAreTakenInIsolation(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := checkpoint.NewSeries(checkpoint.Config{Repository: repository, Workspace: workspace, Name: "e1", Limits: checkpoint.DefaultLimits})
-	ours := func(string, checkpoint.Entry, checkpoint.Entry) checkpoint.By { return checkpoint.Ours }
+	ours := func(string, checkpoint.Difference) checkpoint.By { return checkpoint.Ours }
 	point, err := series.Take(t.Context(), ours)
 	if err != nil {
 		t.Fatal(err)

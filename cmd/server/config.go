@@ -34,6 +34,8 @@ const defaultConfigFile = "./signoff.yaml"
 type Config struct {
 	Addr          string   `split_words:"true" default:"127.0.0.1:8080"`
 	DataDir       string   `split_words:"true" default:"./data"`
+	CheckpointDir string   `split_words:"true"` // the folder of the repositories of checkpoints; empty: in DataDir
+	WorkspacesDir string   `split_words:"true"` // the folder of the own folders of executions; empty: in DataDir
 	DatabaseURL   string   `split_words:"true"`
 	Config        string   `split_words:"true"` // the YAML file; empty: ./signoff.yaml where there is one
 	WorkspaceRoot string   `split_words:"true"` // empty: workspaces.default of the file, or the current folder
@@ -187,6 +189,17 @@ func (c Config) loopback() bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// checkpointDir returns the folder of the repositories of checkpoints.
+func (c Config) checkpointDir() string {
+	return cmp.Or(c.CheckpointDir, filepath.Join(c.DataDir, "checkpoints"))
+}
+
+// workspacesDir returns the folder of the own folders of executions.
+func (c Config) workspacesDir() string {
+	return cmp.Or(c.WorkspacesDir, filepath.Join(c.DataDir, "workspaces"))
+}
+
+// tokenFile is where the first start writes its token.
 func (c Config) tokenFile() string { return filepath.Join(c.DataDir, "token") }
 
 func (c Config) configPath() string {
@@ -238,7 +251,14 @@ func (c Config) sandboxConfig(mask func(string) string) sandbox.Config {
 	if self, err := os.Executable(); err == nil {
 		guarded = append(guarded, self)
 	}
-	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: []string{c.DataDir}, ReadOnly: guarded, Covered: covered, Lookup: os.LookupEnv, Network: network(mask)}
+	hidden := []string{c.DataDir}
+	if c.CheckpointDir != "" {
+		hidden = append(hidden, c.CheckpointDir)
+	}
+	if c.WorkspacesDir != "" {
+		hidden = append(hidden, c.WorkspacesDir)
+	}
+	return sandbox.Config{Mode: sandbox.Mode(c.Sandbox), Hidden: hidden, ReadOnly: guarded, Covered: covered, Lookup: os.LookupEnv, Network: network(mask)}
 }
 
 // network carries the connections of a command to the hosts that it was granted, and lists processes for it.

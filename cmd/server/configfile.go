@@ -38,6 +38,7 @@ import (
 //	tenants:
 //	  acme: {dailyTokens: 5000000, dailyCost: 20}
 //	webhooks: {allowHosts: ["127.0.0.1:9000"], publicUrl: "https://signoff.example"}
+//	checkpoints: {maxBytesPerWorkspace: 2147483648, maxBytes: 8589934592}
 //	workspaces: {default: ., app: /srv/app}
 //	environments:
 //	  default: workspace
@@ -55,6 +56,8 @@ type configFile struct {
 	BlockTypes map[string]blockType `yaml:"blockTypes"`
 	Tenants    map[string]tenant    `yaml:"tenants"` // by the names that keys have
 	Webhooks   webhookSection       `yaml:"webhooks"`
+
+	Checkpoints checkpointSection `yaml:"checkpoints"`
 
 	AgentProfiles map[string]map[string]any `yaml:"agentProfiles"` // as the API takes definitions, with tenants
 
@@ -198,6 +201,7 @@ type settingSection struct {
 	DefaultApprovalTimeout *int              `yaml:"defaultApprovalTimeout"` // seconds; 0 = for ever
 	DefaultRetry           *int              `yaml:"defaultRetry"`           // seconds for which a request to a model is repeated; 0 = it is not
 	FallbackAfter          *int              `yaml:"fallbackAfter"`          // seconds until a model that is away makes room for a fallback; 0 = at once
+	DefaultCheckpoints     string            `yaml:"defaultCheckpoints"`     // required, bestEffort or off
 	DefaultCapabilities    map[string]string `yaml:"defaultCapabilities"`    // class: deny, ask or allow
 	DefaultShell           string            `yaml:"defaultShell"`
 	BlockGeneration        *bool             `yaml:"blockGeneration"`
@@ -214,4 +218,10 @@ type blockType struct {
 type webhookSection struct {
 	AllowHosts []string `yaml:"allowHosts"` // host, or host:port
 	PublicURL  string   `yaml:"publicUrl"`
+}
+
+// checkpointSection is the section "checkpoints": the bounds of their size.
+type checkpointSection struct {
+	MaxBytesPerWorkspace *int64 `yaml:"maxBytesPerWorkspace"`
+	MaxBytes             *int64 `yaml:"maxBytes"` // of all workspaces
 }

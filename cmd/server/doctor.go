@@ -47,6 +47,7 @@ func doctor(ctx context.Context, args []string, std stdio) error {
 	d.configuration(config, file)
 	d.database(ctx, config, file)
 	box := d.sandbox(ctx, config)
+	d.checkpoints(ctx, config, file, box)
 	known := d.environments(config, file, box)
 	d.secrets(vault)
 	d.webSearch(file)

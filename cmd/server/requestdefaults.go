@@ -25,6 +25,12 @@ func (f configFile) openSettings() (admission.Settings, error) {
 			return shown, f.mistake(domain.Invalid("/settings/"+name, "This is a number of seconds, at least 0."))
 		}
 	}
+	switch mode := domain.CheckpointMode(s.DefaultCheckpoints); mode {
+	case "", domain.CheckpointsRequired, domain.CheckpointsBestEffort, domain.CheckpointsOff:
+		shown.Checkpoints = mode
+	default:
+		return shown, f.mistake(domain.Invalid("/settings/defaultCheckpoints", "This is one of required, bestEffort, off."))
+	}
 	capabilities, err := s.capabilities()
 	if err != nil {
 		return shown, f.mistake(err)

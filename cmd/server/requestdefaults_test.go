@@ -52,6 +52,17 @@ func TestNoSettings(t *testing.T) {
 	}
 }
 
+// TestTheModeOfCheckpointsNeedsNoQuotes: in YAML 1.1, a bare off is a boolean.
+func TestTheModeOfCheckpointsNeedsNoQuotes(t *testing.T) {
+	for text, want := range map[string]domain.CheckpointMode{
+		"off": domain.CheckpointsOff, "'off'": domain.CheckpointsOff, "bestEffort": domain.CheckpointsBestEffort, "required": domain.CheckpointsRequired,
+	} {
+		if s, err := settingsOf(t, "settings:\n  defaultCheckpoints: "+text+"\n"); err != nil || s.Checkpoints != want {
+			t.Errorf("%s: %q, %v", text, s.Checkpoints, err)
+		}
+	}
+}
+
 func TestSettingsThatAreRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"settings: {defaultTimeout: -1}":                               "settings.defaultTimeout",
@@ -61,6 +72,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		"settings: {defaultCapabilities: {fly: allow}}":                "settings.defaultCapabilities.fly",
 		"settings: {defaultCapabilities: {read: sometimes}}":           "deny, ask, allow",
 		"settings: {defaultCapabilities: {host: allow}}":               "host is deny or ask",
+		"settings: {defaultCheckpoints: sometimes}":                    "required, bestEffort, off",
+		"settings: {defaultCheckpoints: false}":                        "required, bestEffort, off",
 		"settings: {nonsense: 1}":                                      "nonsense",
 		"blockTypes: {script: {propsSchema: {type: 7}}}":               "blockTypes.script",
 		"blockTypes: {script: {propsSchema: {$ref: 'file:///etc/a'}}}": "blockTypes.script",

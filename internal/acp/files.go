@@ -104,7 +104,7 @@ func (a *agent) writeTextFile(ctx context.Context, request wire.Object, _ json.R
 	if err := json.Unmarshal(grant.Arguments, &wanted); err != nil {
 		return nil, a.fail(c, domain.Errorf(domain.CodeInvalidArguments, "The arguments do not fit.").With(err))
 	}
-	if err := host.WriteFiles(ctx, domain.FileChange{Path: wanted.Path, Content: []byte(wanted.Content)}); err != nil {
+	if err := host.WriteFiles(ctx, domain.FileChange{Path: wanted.Path, Content: []byte(wanted.Content), ToolCallID: c.asHost().ID}); err != nil {
 		return nil, a.fail(c, fileError(wanted.Path, err))
 	}
 	output := fmt.Sprintf("Wrote %d bytes.", len(wanted.Content))

@@ -95,6 +95,7 @@ type Templates interface {
 type Workspace interface {
 	Resolve(directory string, mounts ...string) (absolute string, err error)
 	InDefault(absolute string) bool // it lies in the default root
+	RootOf(absolute string) string  // the root in which the path lies; empty: it lies in none, or is hidden
 }
 
 // Environments is the catalog of environments. An unknown name, and a path or host that the definition does not have, is domain.CodeInvalid; an
@@ -125,6 +126,9 @@ type Config struct {
 	DailyBudgets map[domain.TenantID]domain.SharedBudget // of tenants that have one
 
 	Environments Environments
+	Folders      Folders
+
+	NoCheckpoints string // why this server takes no checkpoints; empty: it takes them
 }
 
 // Admission admits requests. It has no state, so any number of goroutines may use it at once.

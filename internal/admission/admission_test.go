@@ -32,7 +32,7 @@ func newAdmission(change ...func(*Config)) *Admission {
 		Executions: executions{}, Models: admissiontest.Models{"demo", "dear"}, Agents: admissiontest.Agents{},
 		Tools: admissiontest.Tools{"bash", "think"}, Secrets: admissiontest.Secrets{"github"}, Masker: secrets.NewMasker(canary),
 		Templates: &admissiontest.Templates{}, Workspace: folder("/work"), Environments: admissiontest.Environments(), MCPServers: admissiontest.MCPServers{},
-		Profiles: someProfiles{},
+		Profiles: someProfiles{}, Folders: someFolders{},
 	}
 	for _, c := range change {
 		c(&config)
@@ -56,6 +56,13 @@ func (f folder) Resolve(directory string, mounts ...string) (string, error) {
 
 func (f folder) InDefault(absolute string) bool {
 	return strings.HasPrefix(absolute+"/", string(f)+"/")
+}
+
+func (f folder) RootOf(absolute string) string {
+	if f.InDefault(absolute) {
+		return string(f)
+	}
+	return ""
 }
 
 // executions are stored ones, with their logs.

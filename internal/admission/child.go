@@ -68,7 +68,7 @@ func (c *childBuilder) request(ctx context.Context) (domain.Request, error) {
 	if len(wrong) > 0 {
 		return domain.Request{}, wrong.error()
 	}
-	request, err := c.assembleResolved(ctx, keys.Principal{Tenant: c.parent.Tenant}.With(c.grants), narrowed)
+	request, err := c.assembleBeside(ctx, keys.Principal{Tenant: c.parent.Tenant}.With(c.grants), narrowed, &c.parent.Request)
 	if err != nil && c.profile != nil {
 		err = blameProfile(c.profile.Name, body, err)
 	}
@@ -263,7 +263,7 @@ func (c *childBuilder) body() api.CreateExecution {
 	parent := c.parent.Request
 	body := api.CreateExecution{
 		Source: &api.Source{}, Prompt: &api.PromptInput{Text: c.wanted.Prompt}, KeepOpen: new(true), WorkingDirectory: &parent.WorkingDirectory,
-		Metadata: parent.Metadata, RetentionDays: parent.RetentionDays, Budget: c.wanted.Budget, OutputSchema: c.wanted.OutputSchema,
+		Metadata: parent.Metadata, RetentionDays: parent.RetentionDays, Checkpoints: orNoMode(parent.Checkpoints), Budget: c.wanted.Budget, OutputSchema: c.wanted.OutputSchema,
 	}
 	if parent.RunbookID != "" {
 		body.RunbookId = &parent.RunbookID

@@ -40,6 +40,8 @@ func (f anyFolder) Resolve(directory string, mounts ...string) (string, error) {
 
 func (f anyFolder) InDefault(absolute string) bool { return folder(f).InDefault(absolute) }
 
+func (f anyFolder) RootOf(absolute string) string { return folder(f).RootOf(absolute) }
+
 func within(folder, path string) bool { return strings.HasPrefix(path+"/", folder+"/") }
 
 // lead is an execution that may delegate everything, with changes.

@@ -68,20 +68,21 @@ func (a *Admission) setEnvironment(request *domain.Request, choice domain.Enviro
 	return nil
 }
 
-// place resolves the working directory of a request whose environment is set: the mounts that this one writes are working directories, too.
-func (a *Admission) place(request *domain.Request, directory string) error {
+// place resolves the working directory of a request whose environment is set. The mounts that the environment may write can be working directories, too, and so
+// can the own folders in which the request may work.
+func (a *Admission) place(request *domain.Request, directory string, own ...string) error {
 	environment, err := a.config.Environments.Choose(request.Environment)
 	if err != nil {
 		return err
 	}
-	resolved, err := a.config.Workspace.Resolve(directory, a.config.Environments.Directories(request.Environment)...)
+	resolved, err := a.config.Workspace.Resolve(directory, append(a.config.Environments.Directories(request.Environment), own...)...)
 	if err != nil {
 		return domain.At("/workingDirectory", err)
 	}
 	request.WorkingDirectory = resolved
 	inDefault := a.config.Workspace.InDefault(resolved)
 	if !inDefault || !environment.Plain() {
-		request.Requires = domain.RequiresEnvironments
+		request.Requires = max(request.Requires, domain.RequiresEnvironments)
 	}
 	if inDefault {
 		return nil // checked when the server started

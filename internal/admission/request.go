@@ -63,6 +63,15 @@ func (a *Admission) assemble(ctx context.Context, by keys.Principal, body api.Cr
 // assembleResolved sets the defaults and checks the rules that the document cannot express. It reports all contradictions at once, then the first
 // unknown name; then it reads other executions, and renders templates last.
 func (a *Admission) assembleResolved(ctx context.Context, by keys.Principal, body api.CreateExecution) (domain.Request, error) {
+	resumed, err := a.resumed(ctx, by, body)
+	if err != nil {
+		return domain.Request{}, err
+	}
+	return a.assembleBeside(ctx, by, body, resumed)
+}
+
+// assembleBeside is assembleResolved for a request that may work in the folder of another one; nil: of none.
+func (a *Admission) assembleBeside(ctx context.Context, by keys.Principal, body api.CreateExecution, other *domain.Request) (domain.Request, error) {
 	if wrong := contradictions(body); len(wrong) > 0 {
 		return domain.Request{}, wrong.error()
 	}
@@ -92,7 +101,14 @@ func (a *Admission) assembleResolved(ctx context.Context, by keys.Principal, bod
 	if err := a.checkDeclarations(request); err != nil {
 		return request, err
 	}
-	if err := a.place(&request, api.Or(body.WorkingDirectory, "")); err != nil {
+	directory, own := a.worksBeside(&request, other, body.WorkingDirectory)
+	if err := a.place(&request, directory, own...); err != nil {
+		return request, err
+	}
+	if err := a.setOwnFolder(ctx, &request, api.Or(body.Workspace, api.Workspace{})); err != nil {
+		return request, err
+	}
+	if err := a.requireCheckpoints(&request); err != nil {
 		return request, err
 	}
 	if err := a.setDelegation(by, &request, body.Delegation); err != nil {
@@ -138,6 +154,7 @@ func (a *Admission) withDefaults(body api.CreateExecution) domain.Request {
 		RetentionDays:          body.RetentionDays,
 		ResumeFrom:             domain.ExecutionID(api.Or(body.ResumeFrom, "")),
 		Debug:                  api.Or(body.Debug, false),
+		Checkpoints:            api.Or(body.Checkpoints, a.config.Settings.Checkpoints),
 		MaxIterations:          api.Or(body.MaxIterations, defaultMaxIterations),
 		TimeoutSeconds:         api.Or(body.TimeoutSeconds, *a.config.Settings.TimeoutSeconds),
 		ApprovalTimeoutSeconds: api.Or(body.ApprovalTimeoutSeconds, *a.config.Settings.ApprovalTimeoutSeconds),

@@ -20,6 +20,7 @@ func contradictions(body api.CreateExecution) fieldErrors {
 		}
 	}
 	wrong.delegation(body)
+	wrong.workspace(body)
 	wrong.permissions(permissions{body.Capabilities, body.Tools, body.Policy, body.SafeMode, body.Secrets})
 	return wrong
 }

@@ -54,7 +54,7 @@ func Requested(approval domain.Approval) domain.ApprovalRequested {
 		ToolCallID: approval.Call.ID, Kind: approval.Kind, Tool: approval.Call.Tool,
 		Arguments: approval.Call.Arguments, ArgumentsHash: approval.ArgumentsHash, Summary: approval.Call.Summary,
 		WorkingDirectory: approval.WorkingDirectory, Options: approval.Options, Question: approval.Question, ExpiresAt: approval.Expires,
-		Isolation: approval.Isolation, Environment: approval.Environment, MCP: approval.MCP, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
+		Isolation: approval.Isolation, Environment: approval.Environment, MCP: approval.MCP, Reversibility: approval.Reversibility, AskedBy: approval.AskedBy, Reason: approval.Reason, RememberOptions: approval.RememberOptions,
 	}
 }
 

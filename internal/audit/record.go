@@ -111,6 +111,42 @@ func Execution(action string, execution domain.Execution, by domain.Actor, chann
 	}.Of(execution)
 }
 
+// Rollback returns a record of a rollback: of its request, or of its end.
+func Rollback(execution domain.Execution, rollback domain.Rollback, state domain.RollbackState, result *domain.RollbackResult, channel string) domain.AuditRecord {
+	restored, kept := 0, 0
+	if result != nil {
+		for _, folder := range result.Folders {
+			restored, kept = restored+folder.RestoredCount, kept+folder.KeptCount
+		}
+	}
+	return domain.AuditRecord{
+		Action: "rollback." + string(state), Subject: string(execution.ID), Actor: &rollback.Request.By, Channel: channel, Outcome: string(state),
+		Environment: execution.Request.Environment.Stamp(),
+		Details:     domain.Encode(map[string]any{"rollback": rollback.Number, "to": rollback.Request.To, "hash": rollback.Request.Hash, "paths": rollback.Request.Paths, "restored": restored, "kept": kept}),
+	}.Of(execution)
+}
+
+// A fetch has two records: somebody asked for it, and it has ended.
+const (
+	FetchRequested = "workspace.fetchRequested"
+	FetchEnded     = "workspace.fetchEnded"
+)
+
+// Fetch returns a record of a fetch of an execution's branch into the user's repository. err says why the fetch failed; nil: it succeeded, or has not ended yet.
+func Fetch(execution domain.Execution, action, commit string, by domain.Actor, err error) domain.AuditRecord {
+	record := Execution(action, execution, by, ByAPI)
+	record.Details = domain.Encode(map[string]any{"branch": execution.ID.Branch(), "commit": commit})
+	switch {
+	case action == FetchRequested:
+		record.Outcome = "requested"
+	case err != nil:
+		record.Outcome, record.Reason = "failed", string(domain.CodeOf(err))
+	default:
+		record.Outcome = "completed"
+	}
+	return record
+}
+
 // Memory is the record of notes that were replaced.
 func Memory(scope domain.MemoryScope, revision int64, bytes int, by domain.Actor, channel string) domain.AuditRecord {
 	return domain.AuditRecord{

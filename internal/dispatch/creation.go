@@ -143,8 +143,12 @@ func (m *Manager) creation(execution domain.Execution, by domain.Actor, key *sto
 
 func (m *Manager) created(tenant domain.TenantID, by domain.Actor, request domain.Request) domain.Execution {
 	now := time.Now().UTC().Truncate(time.Microsecond)
+	id := domain.ExecutionID(approvals.NewID())
+	if request.OwnFolder != nil && m.folders != nil {
+		request.WorkingDirectory, request.Clone = m.folders.Directory(id, *request.OwnFolder), m.folders.Clone(id, *request.OwnFolder)
+	}
 	return domain.Execution{
-		ID: domain.ExecutionID(approvals.NewID()), Tenant: tenant, Request: request,
+		ID: id, Tenant: tenant, Request: request,
 		Status: domain.StatusQueued, Created: now, Updated: now, ByKey: by.KeyID,
 	}
 }

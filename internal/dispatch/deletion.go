@@ -78,6 +78,7 @@ const (
 func (m *Manager) keepRemoving(ctx context.Context) {
 	pause := firstLook
 	for {
+		m.removeUnused(ctx)
 		left, err := m.removeDeleted(ctx)
 		if err != nil && ctx.Err() == nil {
 			slog.Warn("cannot remove deleted executions", "error", err)
@@ -123,11 +124,42 @@ func (m *Manager) removeDeleted(ctx context.Context) (left bool, err error) {
 	}
 }
 
+// removeUnused removes the own folders of executions that have ended here and do not keep them. [Sweeper] removes the others.
+func (m *Manager) removeUnused(ctx context.Context) {
+	m.mu.Lock()
+	unused := m.unused
+	m.unused = nil
+	m.mu.Unlock()
+	if len(unused) == 0 {
+		return
+	}
+	states, err := m.store.OwnFolders(ctx, unused)
+	if err != nil {
+		slog.Warn("cannot look up who keeps an own folder, and will try again in a minute", "error", err)
+		return
+	}
+	for _, id := range unused {
+		state, known := states[id]
+		if known && (!state.Ended || state.Keep) { // the execution goes on: its session has only released it
+			continue
+		}
+		if err := m.folders.RemoveUnused(ctx, m.store, id); err != nil {
+			slog.Warn("cannot remove the own folder of an execution, and will try again in a minute", "execution", id, "error", err)
+		}
+	}
+}
+
 func (m *Manager) removePortion(ctx context.Context, id domain.ExecutionID) (progress bool, err error) {
 	failpoint.Hit(failpoint.BeforeRemoval)
 	removal, err := m.store.Remove(ctx, id)
 	if removal == store.RemovalComplete {
+		if m.folders != nil { // before anybody hears that the execution is gone
+			if err := m.folders.RemoveUnused(ctx, m.store, id); err != nil {
+				slog.Warn("cannot remove the own folder of an execution, and will try again within hours", "execution", id, "error", err)
+			}
+		}
 		m.log.Forget(id) // whoever waits for it looks again
+		m.removed()
 	}
 	return removal != store.RemovalNone, err
 }

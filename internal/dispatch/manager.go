@@ -13,11 +13,13 @@ import (
 	"signoff/internal/secrets"
 	"signoff/internal/sessions"
 	"signoff/internal/store"
+	"signoff/internal/workspace/folders"
 )
 
 // Store is the part of the store that the manager and its sessions use.
 type Store interface {
 	sessions.Store
+	folders.Executions
 	ExecutionByKey(ctx context.Context, tenant domain.TenantID, key string) (domain.Execution, []byte, error)
 	PromptByKey(ctx context.Context, id domain.ExecutionID, key string) (domain.QueuedPrompt, []byte, error)
 	Delete(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID, record domain.AuditRecord) error
@@ -46,8 +48,14 @@ type Config struct {
 	LookEvery time.Duration // how late at most an execution continues that wakes by itself, or that another replica releases; 0 = 1 s
 	Limits    Limits
 
+	// Folders has the own folders of executions; nil: no execution has one.
+	Folders Folders
+
 	// Budgets refuse creations of tenants whose daily budget is spent; nil: none are refused.
 	Budgets Budgets
+
+	// Removed is called after the rows of a deleted execution are removed; may be nil.
+	Removed func()
 
 	// CreateWithin is how long the database may take for a creation before the client gets an error. 0 = 1.9 s.
 	CreateWithin time.Duration
@@ -56,6 +64,19 @@ type Config struct {
 	// the present time. Everything that the replica runs must be dead by then, also if the replica itself stands still. nil:
 	// nobody needs to know.
 	Trust func(until time.Time)
+}
+
+// Folders has the own folders of executions.
+type Folders interface {
+	sessions.Folders
+	// Directory returns the working directory of an execution with an own folder.
+	Directory(id domain.ExecutionID, own domain.OwnFolder) string
+	// Clone returns the clone in which an execution works; nil: it works in none.
+	Clone(id domain.ExecutionID, own domain.OwnFolder) *domain.Clone
+	// RemoveUnused removes the own folder of an execution, unless a live one works in it.
+	RemoveUnused(ctx context.Context, executions folders.Executions, id domain.ExecutionID) error
+	// Sweep removes the folders that nobody needs any more.
+	Sweep(ctx context.Context, executions folders.Executions) error
 }
 
 // Budgets are those that executions share.
@@ -74,6 +95,8 @@ type Manager struct {
 	leases leaseholder
 
 	budgets Budgets // nil: none
+	removed func()  // see [Config.Removed]
+	folders Folders // nil: no execution has an own folder
 
 	replica      store.ReplicaID
 	ttl          time.Duration
@@ -99,6 +122,7 @@ type Manager struct {
 	urgent     map[domain.ExecutionID]bool    // somebody waits for them, and perhaps nobody drives them
 	orphans    map[domain.ExecutionID]int64   // to be released, by epoch
 	doubt      time.Time                      // until when this replica may own executions that it does not know of
+	unused     []domain.ExecutionID           // executions that have ended here and do not keep their own folders
 }
 
 // counts are for the metrics.
@@ -209,6 +233,10 @@ func (m *Manager) Exited(s *sessions.Session) {
 	}
 	if _, orphaned := m.orphans[execution.ID]; orphaned || m.backlog > 0 || m.more || d.notified {
 		notify(m.notification)
+	}
+	if own := execution.Request.OwnFolder; own != nil && !own.Keep && m.folders != nil {
+		m.unused = append(m.unused, execution.ID)
+		notify(m.deleted)
 	}
 	close(d.exited)
 }

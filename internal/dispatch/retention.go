@@ -9,6 +9,7 @@ import (
 	"signoff/internal/audit"
 	"signoff/internal/domain"
 	"signoff/internal/events"
+	"signoff/internal/workspace/folders"
 )
 
 const (
@@ -44,11 +45,19 @@ type Sweeper struct {
 	log     *events.Log
 	keep    time.Duration // of executions that have no time of their own; 0 = for ever
 	removed atomic.Int64
+
+	folders    Folders // nil: no execution has an own one
+	executions folders.Executions
 }
 
 // NewSweeper returns a sweeper that removes nothing until Run is called.
 func NewSweeper(s Expiring, log *events.Log, keep time.Duration) *Sweeper {
 	return &Sweeper{store: s, log: log, keep: keep}
+}
+
+// UseFolders has the sweeper remove own folders that nobody needs. It is called before Run.
+func (s *Sweeper) UseFolders(own Folders, executions folders.Executions) {
+	s.folders, s.executions = own, executions
 }
 
 // Removed counts the executions that this replica has deleted since its start.
@@ -64,6 +73,11 @@ func (s *Sweeper) Run(ctx context.Context) {
 	for {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			slog.Warn("cannot remove what is not to be kept any longer", "error", err)
+		}
+		if s.folders != nil {
+			if err := s.folders.Sweep(ctx, s.executions); err != nil && ctx.Err() == nil {
+				slog.Warn("cannot remove own folders that nobody needs", "error", err)
+			}
 		}
 		select {
 		case <-ticker.C:

@@ -18,19 +18,25 @@ import (
 // NewManager returns a manager that drives nothing until Run is called.
 func NewManager(config Config, s Store, log *events.Log) *Manager {
 	m := &Manager{
-		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(), budgets: config.Budgets,
+		store: s, log: log, masker: config.Masker, limits: config.Limits.withDefaults(), budgets: config.Budgets, folders: config.Folders,
 		replica: config.Replica, ttl: config.LeaseTTL, lookEvery: config.LookEvery, createWithin: config.CreateWithin,
 		live: map[domain.ExecutionID]*driven{}, tenants: map[domain.TenantID]int{},
 		urgent: map[domain.ExecutionID]bool{}, orphans: map[domain.ExecutionID]int64{},
 		notification: make(chan struct{}, 1), releasing: make(chan struct{}, 1), deleted: make(chan struct{}, 1), draining: make(chan struct{}),
 	}
 	config.MaxEvents, config.MaxCommands = m.limits.Events, m.limits.Commands
+	if config.Folders != nil {
+		config.Config.Folders = config.Folders
+	}
 	m.engine = sessions.NewEngine(config.Config, s, log, m)
 	if m.replica == "" {
 		m.replica = store.ReplicaID(uuid.NewString())
 	}
 	if m.ttl == 0 {
 		m.ttl = 10 * time.Second
+	}
+	if m.removed = config.Removed; m.removed == nil {
+		m.removed = func() {}
 	}
 	if m.createWithin == 0 {
 		m.createWithin = domain.CreationTime

@@ -286,6 +286,8 @@ type FileChange struct {
 	Expect Expectation
 	Before []byte      // with [SameFile]
 	Viewed ContentHash // with [ViewedFile]
+
+	ToolCallID string // of the call that makes the change
 }
 
 // Expectation is the state of a file before a [FileChange].
@@ -325,6 +327,7 @@ type Grant struct {
 	Arguments json.RawMessage // what to run: as asked for, or as the decider wrote them
 	Message   string          // where not allowed: the tool result for the model
 	Approved  bool            // where allowed: a person has said so
+	Note      string          // where allowed: stands before the result, for the model; see [ToolCallStarted]
 	EditedBy  *Actor          // who wrote the arguments, where they are not those that were asked for; see [EditNote]
 	Continues *Continuation   // where allowed: the call goes on from a question of its MCP server; nil: it begins
 }

@@ -63,6 +63,7 @@ type Approval struct {
 	Isolation        *Isolation           // nil: the call runs no program, or that was not written down
 	Environment      *ApprovalEnvironment // nil: the execution is older than environments, or the call runs in an external agent outside of any
 	MCP              *MCPReview           // nil: it is not about the tool of an MCP server, or an external agent calls that
+	Reversibility                         // as it was when the person was asked
 	AskedBy          string               // what of the policy asks; see approvals.Source
 	Reason           string               // why a person is asked, in a sentence
 	RememberOptions  []RememberOption
@@ -72,6 +73,22 @@ type Approval struct {
 	Decision         *Decision  // nil while pending, and where no person decided
 	Resolved         *time.Time // by database time; nil while pending
 }
+
+// Reversibility says whether a rollback can take a call back.
+type Reversibility struct {
+	Reversible       Reversible `json:"reversible,omitempty"` // empty: the call changes nothing, or the approval is older than this field
+	ReversibleReason string     `json:"reversibleReason,omitempty"`
+}
+
+// Reversible says how much of a call a rollback can take back.
+type Reversible string
+
+// Values of Reversible.
+const (
+	ReversibleYes    Reversible = "yes"
+	ReversiblePartly Reversible = "partly"
+	ReversibleNo     Reversible = "no"
+)
 
 // Isolation is what confines a call that runs a program.
 type Isolation struct {

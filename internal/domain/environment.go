@@ -25,6 +25,10 @@ type Environment struct {
 	Allow     []string          `json:"allow"`     // patterns of command lines that run on the host without a question
 
 	Whole string `json:"-"` // the digest of the definition that a request has narrowed; empty where it has not
+
+	// Clone is the clone in which the execution works; nil: it works in none. Its folder is shown as the working directory is, and the objects that it borrows
+	// are shown read-only. It belongs to the execution and not to the definition, so the digest leaves it out.
+	Clone *Clone `json:"-"`
 }
 
 // View is the part of the machine that an environment shows.

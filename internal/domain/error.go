@@ -35,29 +35,32 @@ const (
 	CodeExecutionEnded      Code = "executionEnded"
 	CodeIdempotencyMismatch Code = "idempotencyKeyReused" // same key, other body
 	CodeCursorBeyondHead    Code = "cursorBeyondHead"
-	CodeUnavailable         Code = "unavailable"      // shutting down, or without its database; another replica may not be
-	CodeOverloaded          Code = "overloaded"       // all tenants together have too much under way
-	CodeTooMany             Code = "tooMany"          // the tenant has too much under way
-	CodeRateLimited         Code = "rateLimited"      // the same was asked for too often in a short time
-	CodeDailyBudgetSpent    Code = "dailyBudgetSpent" // the daily budget of the tenant is spent
-	CodeStorage             Code = "storageFailed"    // the database does not answer
-	CodeInternal            Code = "internal"         // a bug of ours; the message says nothing more
-	CodeStale               Code = "stale"            // written under an old epoch, or against a state that has moved on
-	CodePayloadTooLarge     Code = "payloadTooLarge"  // the body is over the limit
-	CodeUnsupportedMedia    Code = "unsupportedMedia" // the body is not JSON
-	CodeMethodNotAllowed    Code = "methodNotAllowed" // the route exists, the method does not
-	CodeMisdirected         Code = "misdirectedHost"  // the Host header names another site
-	CodeForeignOrigin       Code = "foreignOrigin"    // a web page of another origin sent it
-	CodeNotAcceptable       Code = "notAcceptable"    // no representation that the client accepts
-	CodeUnknownSecret       Code = "unknownSecret"    // names a secret that the registry does not have
-	CodeRevisionRequired    Code = "revisionRequired" // a change without the revision that it is made on
-	CodeURITooLong          Code = "uriTooLong"       // the request line is over the limit
-	CodeTemplate            Code = "templateFailed"   // a template cannot be rendered
-	CodeFeatureDisabled     Code = "featureDisabled"  // the operator has switched it off
-	CodeDocumentChanged     Code = "documentChanged"  // the runbook is not what the blocks were written for any more
-	CodeNoGeneration        Code = "noGeneration"     // there are no blocks that wait for somebody, or not these
-	CodeAlreadyAnswered     Code = "alreadyAnswered"  // the client gave another answer before
-	CodeCallEnded           Code = "toolCallEnded"    // the call waits for nobody any more
+	CodeUnavailable         Code = "unavailable"            // shutting down, or without its database; another replica may not be
+	CodeOverloaded          Code = "overloaded"             // all tenants together have too much under way
+	CodeTooMany             Code = "tooMany"                // the tenant has too much under way
+	CodeRateLimited         Code = "rateLimited"            // the same was asked for too often in a short time
+	CodeDailyBudgetSpent    Code = "dailyBudgetSpent"       // the daily budget of the tenant is spent
+	CodeStorage             Code = "storageFailed"          // the database does not answer
+	CodeInternal            Code = "internal"               // a bug of ours; the message says nothing more
+	CodeStale               Code = "stale"                  // written under an old epoch, or against a state that has moved on
+	CodePayloadTooLarge     Code = "payloadTooLarge"        // the body is over the limit
+	CodeUnsupportedMedia    Code = "unsupportedMedia"       // the body is not JSON
+	CodeMethodNotAllowed    Code = "methodNotAllowed"       // the route exists, the method does not
+	CodeMisdirected         Code = "misdirectedHost"        // the Host header names another site
+	CodeForeignOrigin       Code = "foreignOrigin"          // a web page of another origin sent it
+	CodeNotAcceptable       Code = "notAcceptable"          // no representation that the client accepts
+	CodeCheckpointElsewhere Code = "checkpointElsewhere"    // another machine has the checkpoint
+	CodePreviewOutdated     Code = "previewOutdated"        // a rollback or a fetch would no longer do what its preview has shown
+	CodeNoCheckpoints       Code = "checkpointsUnavailable" // the server or the environment has no checkpoints
+	CodeUnknownSecret       Code = "unknownSecret"          // names a secret that the registry does not have
+	CodeRevisionRequired    Code = "revisionRequired"       // a change without the revision that it is made on
+	CodeURITooLong          Code = "uriTooLong"             // the request line is over the limit
+	CodeTemplate            Code = "templateFailed"         // a template cannot be rendered
+	CodeFeatureDisabled     Code = "featureDisabled"        // the operator has switched it off
+	CodeDocumentChanged     Code = "documentChanged"        // the runbook is not what the blocks were written for any more
+	CodeNoGeneration        Code = "noGeneration"           // there are no blocks that wait for somebody, or not these
+	CodeAlreadyAnswered     Code = "alreadyAnswered"        // the client gave another answer before
+	CodeCallEnded           Code = "toolCallEnded"          // the call waits for nobody any more
 )
 
 // Errors that end an execution or a tool call.
@@ -100,6 +103,8 @@ const (
 	CodeMCPServerUnavailable   Code = "mcpServerUnavailable"   // the MCP server cannot be started or reached
 	CodeDefinitionChanged      Code = "definitionChanged"      // the MCP tool is not the one that was allowed; nothing was sent
 	CodeClientFailed           Code = "clientFailed"           // the client could not do it
+	CodeRollbackFailed         Code = "rollbackFailed"         // a rollback stopped before its end
+	CodeCheckpointFailed       Code = "checkpointFailed"       // the checkpoint before the call failed, so the call did not run
 )
 
 // Error carries a code for programs, a sentence that is safe to show to anyone, and a cause for the log alone.

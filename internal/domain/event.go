@@ -67,6 +67,8 @@ const (
 	DelegateAskedType      EventType = "delegate.approvalRequested"
 	DelegateAnsweredType   EventType = "delegate.approvalResolved"
 	DelegateReturnedType   EventType = "delegate.returned"
+	CheckpointCreatedType  EventType = "checkpoint.created"
+	RollbackCompletedType  EventType = "rollback.completed"
 	ExecutionCompletedType EventType = "execution.completed"
 	ExecutionFailedType    EventType = "execution.failed"
 	ExecutionCancelledType EventType = "execution.cancelled"
@@ -168,6 +170,11 @@ type (
 		Repair   int          `json:"repair,omitempty"` // from 1: the session asks again, since the answer did not fit the outputSchema
 
 		Delegates []ExecutionID `json:"delegates,omitempty"` // the children whose results are the prompt
+		Note      string        `json:"note,omitempty"`      // of the server to the agent, before the prompt: files that a person has taken back
+
+		// SharesFolderWith lists other live executions that work in the folder when the first turn begins, in a folder in it, or in a folder around it. It leaves
+		// out the executions of the same tree.
+		SharesFolderWith []ExecutionID `json:"sharesFolderWith,omitempty"`
 
 		// Options of the agent that the prompt sets. They hold from here on, unless the turn ends with [CodeInvalid]: then
 		// the agent did not take them.
@@ -337,6 +344,7 @@ type (
 		ExpiresAt  *time.Time      `json:"expiresAt,omitempty"` // until when that one may answer
 		Children   []ExecutionID   `json:"children,omitempty"`  // the children that it has created or waits for
 		Mode       AwaitMode       `json:"mode,omitempty"`      // whether it waits for all of them or for the first one
+		Note       string          `json:"note,omitempty"`      // of the server to the model, before the result: files that a person has taken back
 	}
 
 	// ToolCallUpdated is a piece of what a running call prints, numbered like a message, or how far the call is.
@@ -399,6 +407,7 @@ type (
 		Isolation        *Isolation           `json:"isolation,omitempty"`
 		Environment      *ApprovalEnvironment `json:"environment"` // nil: see [Approval]
 		MCP              *MCPReview           `json:"mcp,omitempty"`
+		Reversibility
 		// RememberOptions are the rules that the decision may leave behind.
 		RememberOptions []RememberOption `json:"rememberOptions,omitempty"`
 	}
@@ -684,7 +693,7 @@ var (
 		of[ExecutionCreated], of[StateChanged], of[PromptQueued], of[PromptDiscarded], of[TurnStarted], of[TurnContinued], of[TurnEnded],
 		of[AgentStarted], of[ToolCallQueued], of[ToolCallStarted], of[ApprovalRequested], of[ApprovalResolved], of[BudgetWarned],
 		of[BlocksGenerated], of[BlocksAccepted], of[DelegateStarted], of[DelegateUpdated], of[DelegateApprovalRequested],
-		of[DelegateApprovalResolved], of[DelegateReturned], ended(ExecutionCompletedType), ended(ExecutionFailedType), ended(ExecutionCancelledType),
+		of[DelegateApprovalResolved], of[DelegateReturned], of[CheckpointCreated], of[RollbackCompleted], ended(ExecutionCompletedType), ended(ExecutionFailedType), ended(ExecutionCancelledType),
 		ended(ExecutionTimedOutType),
 	)
 	agentEvents = decodersOf(
@@ -733,4 +742,21 @@ func decode[P Payload](data json.RawMessage) (Payload, error) {
 		return nil, fmt.Errorf("domain: event data: %w", err)
 	}
 	return payload, nil
+}
+
+// PayloadsOf decodes the events of one type, and leaves out all others.
+func PayloadsOf[P Payload](log []Event) ([]P, error) {
+	var all []P
+	var zero P
+	for _, event := range log {
+		if event.Type != zero.EventType() {
+			continue
+		}
+		payload, err := event.Payload()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, payload.(P))
+	}
+	return all, nil
 }

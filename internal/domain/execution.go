@@ -77,7 +77,9 @@ type Request struct {
 	TimeoutSeconds         int                    `json:"timeoutSeconds"`         // active time per turn; 0 = none
 	ApprovalTimeoutSeconds int                    `json:"approvalTimeoutSeconds"` // 0 = never
 	Retry                  *Retry                 `json:"retry,omitempty"`        // nil = as long as the server says
-	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved; in a workspace or a mount
+	WorkingDirectory       string                 `json:"workingDirectory"`       // absolute, symlinks resolved; in a workspace, a mount or an own folder
+	OwnFolder              *OwnFolder             `json:"ownFolder,omitempty"`    // nil: none was made for it
+	Clone                  *Clone                 `json:"clone,omitempty"`        // in which it works: its own clone, or the clone of its parent
 	Environment            EnvironmentChoice      `json:"environment,omitzero"`   // of its commands and file tools; without a name the workspace alone
 	Tools                  ToolSettings           `json:"tools,omitzero"`
 	Rules                  []RequestRule          `json:"rules,omitempty"`       // permission rules of this execution alone
@@ -101,6 +103,7 @@ type Request struct {
 	Delegation             *Delegation            `json:"delegation,omitempty"`    // nil: it does not delegate
 	Requires               int                    `json:"requires,omitempty"`      // what a server must understand to drive it, see [RequiresEnvironments]
 	RetentionDays          *int                   `json:"retentionDays,omitempty"` // how long it is kept after its end; 0 = for ever, nil = as long as the server says
+	Checkpoints            CheckpointMode         `json:"checkpoints,omitempty"`   // empty: it was created before this field, and takes none
 	Warnings               []Detail               `json:"warnings,omitempty"`      // parts of the body that were left out
 }
 
@@ -128,8 +131,14 @@ const RequiresContextCalls = 6
 // RequiresBudgetSeconds is required by an execution whose budget bounds its active time: an older server would let it go on for ever.
 const RequiresBudgetSeconds = 8
 
+// RequiresCheckpoints is required by an execution whose calls do not run without a checkpoint: an older server would run them.
+const RequiresCheckpoints = 9
+
+// RequiresOwnFolder is required by an execution that works in a folder of its own: an older server would not make it, or would refuse its files.
+const RequiresOwnFolder = 10
+
 // Understands is the highest requirement that this server meets.
-const Understands = RequiresBudgetSeconds
+const Understands = RequiresOwnFolder
 
 // Retry says for how long a request to a model that fails is repeated.
 type Retry struct {

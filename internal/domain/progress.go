@@ -39,6 +39,10 @@ type Progress struct {
 
 	Delegates map[ExecutionID]int // by child, the newest rest whose result was taken; 0: none
 
+	SharesFolder bool // other executions worked in the folder when the first turn began
+
+	Checkpoint CheckpointProgress
+
 	clock   activeTime
 	retries retrying
 }
@@ -48,6 +52,7 @@ type TurnProgress struct {
 	Number int               // 1, 2, 3 …; 0: there was none
 	Open   bool              // it has not ended
 	Heard  bool              // the agent has answered, so it had received the prompt
+	Note   string            // see [TurnStarted]
 	Text   string            // the prompt; empty for the first turn, whose prompt is the execution's
 	Parts  []PromptPart      // of the prompt; nil: Text is all
 	Edits  int               // the generation that the turn changes; 0: none
@@ -145,6 +150,7 @@ func (p *Progress) apply(at time.Time, payload Payload) {
 	p.applyText(payload)
 	p.applyCall(at, payload)
 	p.applyDelegate(payload)
+	p.Checkpoint.apply(payload)
 }
 
 func (p *Progress) applyDelegate(payload Payload) {
@@ -170,8 +176,9 @@ func (p *Progress) applyTurn(at time.Time, payload Payload) {
 			p.Cause = cmp.Or(e.Cause, CauseProcessGone) // the one cause of the servers that did not write it down
 		}
 	case TurnStarted:
+		p.SharesFolder = p.SharesFolder || len(e.SharesFolderWith) > 0
 		p.Turn = TurnProgress{
-			Number: e.Turn, Open: true, Text: e.Text, Parts: e.Parts, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
+			Number: e.Turn, Open: true, Note: e.Note, Text: e.Text, Parts: e.Parts, Edits: e.Edits, Repair: e.Repair, Set: e.Options, Before: p.Usage,
 		}
 		p.Said, p.Streaming = LastMessage{}, false
 		p.forgetTexts()

@@ -183,3 +183,11 @@ func PartsSize(parts []PromptPart) (size int64) {
 	}
 	return size
 }
+
+// NotedParts puts a note before the parts of a prompt. A prompt without parts gets none here: its text has the note.
+func NotedParts(note string, parts []PromptPart) []PromptPart {
+	if note == "" || parts == nil {
+		return parts
+	}
+	return append([]PromptPart{{Type: PartText, Text: note}}, parts...)
+}

@@ -38,6 +38,7 @@ type answer struct {
 type answeredCall struct {
 	call   ToolCall
 	editor *Actor // nil: it ran as the model wrote it
+	note   string // of the server, before the result
 	done   bool
 	result string
 	files  []PromptPart
@@ -55,8 +56,8 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 	switch p := payload.(type) {
 	case TurnStarted:
 		if p.Text != "" || p.Parts != nil {
-			said := &answer{person: true, parts: p.Parts}
-			said.text.WriteString(p.Text)
+			said := &answer{person: true, parts: NotedParts(p.Note, p.Parts)}
+			said.text.WriteString(p.Note + p.Text)
 			t.answers = append(t.answers, said)
 		}
 	case MessageDelta:
@@ -85,7 +86,7 @@ func (t *Transcript) apply(_ time.Time, payload Payload) {
 		}
 	case ToolCallCompleted:
 		if c := t.calls[p.ToolCallID]; c != nil {
-			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+p.ForModel(), PictureParts(p.Files)
+			c.done, c.result, c.files = true, EditNote(c.editor, c.call.Edited)+c.note+p.ForModel(), PictureParts(p.Files)
 		}
 	case UsageUpdated:
 		if p.MessageID != "" && p.Request != nil && p.Request.ContextUsed != nil {
@@ -115,7 +116,7 @@ func (t *Transcript) refuse() {
 
 // start takes the start of a call. What its model wrote stays, if a person has changed it: see [EditNote].
 func (c *answeredCall) start(p ToolCallStarted) {
-	c.call.Version, c.editor, c.call.Edited = p.Version, p.EditedBy, nil
+	c.call.Version, c.editor, c.call.Edited, c.note = p.Version, p.EditedBy, nil, p.Note
 	if p.EditedBy != nil {
 		c.call.Edited = p.Arguments
 		return

@@ -122,7 +122,9 @@ func TestAnotherTenantsThingsDoNotExist(t *testing.T) {
 		"POST /approvals/{id}":                    `{"decision":"approve","argumentsHash":"` + hash + `"}`,
 		"POST /executions/{id}/prompts":           `{"prompt":"say x"}`,
 		"POST /executions/{id}/resume":            `{"mode":"fail"}`,
+		"POST /executions/{id}/rollback":          `{"to":1,"dryRun":true}`,
 		"POST /executions/{id}/tool-results":      `{"toolCallId":"c1","output":"x"}`,
+		"POST /executions/{id}/workspace/fetch":   `{"dryRun":true}`,
 		"POST /executions/{id}/generation/edits":  `{"text":"x"}`,
 		"POST /executions/{id}/generation/accept": `{"generation":1}`,
 	}

@@ -159,6 +159,11 @@ func (s *Server) getExecution(ctx context.Context, request getExecution) (respon
 			view.QueuePosition = &position
 		}
 	}
+	if err == nil && !execution.Status.Terminal() {
+		var neighbours []domain.ExecutionID
+		neighbours, err = s.reader.Neighbours(ctx, execution, domain.MaxNeighbours)
+		view.SharesFolderWith = new(mapped(neighbours, func(id domain.ExecutionID) string { return string(id) }))
+	}
 	if err == nil && waitsForServer(view) {
 		view.NextAttempt, err = s.nextAttempt(ctx, execution)
 	}

@@ -215,6 +215,9 @@ func (h linkHandlers) pendingPage(ctx context.Context, approval domain.Approval)
 		p.Facts = append(p.Facts, fact{Name: "Why a person is asked", Text: domain.Reveal(reason)})
 	}
 	p.addTool(approval.MCP)
+	if approval.Reversible != "" {
+		p.Facts = append(p.Facts, fact{Name: "Can be taken back", Text: describeReversible(approval.Reversibility)})
+	}
 	if isolation := toIsolation(approval); isolation != nil {
 		p.Facts = append(p.Facts, fact{Name: "Isolation", Text: describeIsolation(approval, isolation.Name)})
 	}
@@ -267,6 +270,12 @@ func (p *page) setEnvironment(approval domain.Approval) (reason string) {
 	}
 	p.Warning = "R" + domain.Reveal(first[1:])
 	return rest
+}
+
+// describeReversible is how far a call can be taken back, in words.
+func describeReversible(r domain.Reversibility) string {
+	words := map[domain.Reversible]string{domain.ReversibleYes: "Yes.", domain.ReversiblePartly: "Partly.", domain.ReversibleNo: "No."}
+	return strings.TrimSpace(words[r.Reversible] + " " + r.ReversibleReason)
 }
 
 func describeIsolation(approval domain.Approval, isolation string) string {

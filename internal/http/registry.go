@@ -100,7 +100,7 @@ func (h registryHandlers) getSettings(ctx context.Context, _ struct{}) (responde
 	return okJSON(api.Settings{
 		Agents: mapped(h.agents.Agents(ctx), func(a AgentInfo) string { return a.Name }), Models: listed(h.models.Names()),
 		DefaultModel: textOrNull(h.models.Default()), DefaultTimeoutSeconds: *d.TimeoutSeconds,
-		DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds, DefaultRetryForSeconds: *d.RetryForSeconds,
+		DefaultApprovalTimeoutSeconds: *d.ApprovalTimeoutSeconds, DefaultRetryForSeconds: *d.RetryForSeconds, DefaultCheckpoints: d.Checkpoints,
 		DefaultCapabilities: effectiveCapabilities(*d.Capabilities), DefaultShell: textOrNull(d.Shell),
 		Features: api.Features{BlockGeneration: !d.BlockGenerationOff}, BlockTypes: listed(d.BlockTypes),
 		Limits: api.Limits{

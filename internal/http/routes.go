@@ -57,6 +57,11 @@ func (s *Server) table() []binding {
 		on("GET /executions/{id}/files/{fileId}", s.getExecutionFile),     // files.go
 		on("GET /executions/{id}/events", s.listEvents),                   // events.go
 		on("GET /executions/{id}/items", s.listItems),                     // items.go
+		on("GET /executions/{id}/checkpoints", s.listCheckpoints),         // checkpoints.go
+		on("GET /executions/{id}/diff", s.getDiff),                        // checkpoints.go
+		on("POST /executions/{id}/rollback", s.rollBack),                  // checkpoints.go
+		on("GET /executions/{id}/rollbacks", s.listRollbacks),             // checkpoints.go
+		on("POST /executions/{id}/workspace/fetch", s.fetchWorkspace),     // workspace.go
 		on("GET /executions/{id}/debug", s.listDebugMessages),             // debug.go
 		on("GET /executions/{id}/export", s.exportExecution),              // export.go
 		on("GET /events", s.followEvents),                                 // feed.go

@@ -111,6 +111,8 @@ type Reader interface {
 	// QueuePosition is 1 for the execution of the tenant that starts next, and 0 for one that is not in the queue.
 	QueuePosition(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) (int, error)
 	Executions(ctx context.Context, tenant domain.TenantID, filter store.ExecutionFilter) (store.Page[domain.Execution], error)
+	// Neighbours returns up to limit live executions of the tenant that work in the folder of an execution, in a folder in it, or in a folder around it.
+	Neighbours(ctx context.Context, of domain.Execution, limit int) ([]domain.ExecutionID, error)
 	// Tree returns a root, and the executions below it by the time of their creation.
 	Tree(ctx context.Context, tenant domain.TenantID, root domain.ExecutionID) ([]domain.Execution, error)
 	// Children returns the children of an execution, by the time of their creation.
@@ -128,6 +130,10 @@ type Reader interface {
 	// ClientCallPage and PromptPage return the rows behind an id, in any state, up to limit; an empty id is the beginning.
 	ClientCallPage(ctx context.Context, execution domain.ExecutionID, after string, limit int) ([]domain.ClientCall, error)
 	PromptPage(ctx context.Context, execution domain.ExecutionID, after domain.PromptID, limit int) ([]domain.QueuedPrompt, error)
+	// EventsOfType returns the events of one type after a seq, up to limit and about maxBytes, and at least one if there is any.
+	EventsOfType(ctx context.Context, execution domain.ExecutionID, of domain.EventType, after int64, limit, maxBytes int) ([]domain.Event, error)
+	// Rollbacks returns the rollbacks of an execution, by number.
+	Rollbacks(ctx context.Context, execution domain.ExecutionID) ([]domain.Rollback, error)
 	// DebugPage returns the raw messages behind a number, up to limit and about maxBytes, and at least one if there is any.
 	DebugPage(ctx context.Context, execution domain.ExecutionID, after int64, limit, maxBytes int) ([]domain.DebugMessage, error)
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
@@ -250,6 +256,9 @@ type Config struct {
 	Keys      Keys
 	Webhooks  Webhooks
 
+	Checkpoints  Checkpoints
+	Rollbacks    Rollbacks
+	Fetches      Fetches
 	Environments Environments
 	MCPServers   MCPServers
 	Profiles     Profiles
@@ -275,15 +284,18 @@ const (
 
 // Server is the HTTP side of Signoff.
 type Server struct {
-	admission *admission.Admission
-	sessions  Sessions
-	approvals Approvals
-	events    Log
-	reader    Reader
-	items     Items
-	files     Files
-	masker    Masker
-	keys      Keys
+	admission   *admission.Admission
+	sessions    Sessions
+	approvals   Approvals
+	checkpoints Checkpoints
+	rollbacks   Rollbacks
+	events      Log
+	fetches     Fetches
+	reader      Reader
+	items       Items
+	files       Files
+	masker      Masker
+	keys        Keys
 
 	registry registryHandlers
 	rules    ruleHandlers
@@ -316,7 +328,7 @@ func NewServer(config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, events: config.Log, reader: config.Reader,
+		admission: config.Admission, sessions: config.Sessions, approvals: config.Approvals, checkpoints: config.Checkpoints, rollbacks: config.Rollbacks, fetches: config.Fetches, events: config.Log, reader: config.Reader,
 		items: config.Items, files: config.Files, masker: config.Masker, keys: config.Keys,
 		registry: registryHandlers{config.Agents, config.Models, config.Tools, config.Admission, config.Masker, config.Version, config.Environments, config.MCPServers},
 		rules:    ruleHandlers{config.Reader, config.Approvals, config.Admission},

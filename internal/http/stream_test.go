@@ -620,6 +620,10 @@ func TestSlowSendersAreCut(t *testing.T) {
 	}
 }
 
+func (m *memory) Neighbours(context.Context, domain.Execution, int) ([]domain.ExecutionID, error) {
+	return nil, nil
+}
+
 func TestALongPollOutlivesTheBodyDeadline(t *testing.T) {
 	inBubble(t, func(b *bubble) {
 		began := time.Now()

@@ -1,6 +1,7 @@
 package http
 
 import (
+	"cmp"
 	"encoding/json"
 	"time"
 
@@ -73,8 +74,10 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		McpServers:             append([]string{}, r.MCPServers...),
 		ResumeFrom:             textOrNull(string(r.ResumeFrom)),
 		Debug:                  r.Debug,
+		Checkpoints:            cmp.Or(r.Checkpoints, domain.CheckpointsOff),
 		AgentSession:           textOrNull(e.AgentSession),
 		WorkingDirectory:       r.WorkingDirectory,
+		Workspace:              toWorkspace(e),
 		Environment:            environmentOf(r),
 		Metadata:               r.Metadata,
 		Turn:                   e.Turn,
@@ -103,6 +106,18 @@ func toExecution(e domain.Execution, open openQuestions) api.Execution {
 		if a.Status == domain.ApprovalPending {
 			out.PendingApprovals = append(out.PendingApprovals, toSummary(a))
 		}
+	}
+	return out
+}
+
+func toWorkspace(e domain.Execution) api.ExecutionWorkspace {
+	own := e.Request.OwnFolder
+	if own == nil {
+		return api.ExecutionWorkspace{Mode: domain.WorkspaceShared, Keep: true}
+	}
+	out := api.ExecutionWorkspace{Mode: own.Mode, Keep: own.Keep, From: textOrNull(own.From)}
+	if own.Repository != nil {
+		out.Branch, out.Commit = new(e.ID.Branch()), &own.Repository.Commit
 	}
 	return out
 }
@@ -168,7 +183,7 @@ func toApproval(a domain.Approval) api.Approval {
 		Status: a.Status, Tool: a.Call.Tool, ToolDescription: textOrNull(a.Call.Description), ToolCallId: a.Call.ID, Arguments: a.Call.Arguments,
 		ArgumentsHash: a.ArgumentsHash, Summary: a.Call.Summary, WorkingDirectory: a.WorkingDirectory,
 		Options: jsonOrNull(a.Options), OptionsNote: optionsNote(a.Options), Question: jsonOrNull(a.Question),
-		Isolation: toIsolation(a), Environment: a.Environment, Mcp: a.MCP, AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
+		Isolation: toIsolation(a), Environment: a.Environment, Mcp: a.MCP, Reversible: textOrNull(a.Reversible), ReversibleReason: textOrNull(a.ReversibleReason), AskedBy: textOrNull(a.AskedBy), Reason: textOrNull(a.Reason), RememberOptions: listed(a.RememberOptions),
 		RequestedAt: api.Time(a.Requested), ExpiresAt: timeOrNull(a.Expires), ResolvedAt: timeOrNull(a.Resolved),
 		Decision: toDecision(a.Decision), Root: textOrNull(string(a.Root)), Path: toPath(a.Path),
 	}

@@ -31,14 +31,15 @@ const (
 	MemoryWrite           Scope = "memory:write"
 	AuditRead             Scope = "audit:read"
 	MetricsRead           Scope = "metrics:read"
-	WebhooksWrite         Scope = "webhooks:write" // webhooks: see, create, delete, redeliver
+	WebhooksWrite         Scope = "webhooks:write"     // webhooks: see, create, delete, redeliver
+	WorkspacesRestore     Scope = "workspaces:restore" // take files back to an earlier checkpoint
 )
 
 // Scopes lists every scope.
 var Scopes = []Scope{
 	ExecutionsRead, ExecutionsWrite, ExecutionsCancel, EventsRead, ApprovalsRead, ApprovalsDecide,
 	ApprovalsDecideUnseen, AgentsRead, EnvironmentsUse, MCPUse, ProfilesRead, ProfilesWrite, ProfilesUse, PoliciesRead, PoliciesWrite, MemoryRead, MemoryWrite, AuditRead, MetricsRead,
-	WebhooksWrite,
+	WebhooksWrite, WorkspacesRestore,
 }
 
 // ParseScopes checks names and returns them sorted, each once. No scope at all is an error: such a key opens nothing.

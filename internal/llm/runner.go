@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -195,13 +196,13 @@ func (r *runner) perform(ctx context.Context, tool tools.Tool, call *pendingCall
 func (r *runner) runAllowed(ctx context.Context, tool tools.Tool, call *pendingCall, grant *domain.Grant) (output string, err error) {
 	allowed := call.ToolCall
 	allowed.Arguments = grant.Arguments
-	host := callHost{r.host, call.Tool, grant.Approved}
+	host := callHost{r.host, call.ID, call.Tool, grant.Approved}
 	do := func() tools.Result { return tool.Run(ctx, host, allowed) }
 	if continuer, is := tool.(tools.Continuer); is && grant.Continues != nil {
 		do = func() tools.Result { return continuer.Continue(ctx, host, allowed, *grant.Continues) }
 	}
 	output, call.files, err = r.work(ctx, allowed, do)
-	return domain.EditNote(grant.EditedBy, allowed.Arguments) + output, err // as a restart finds it, see [domain.Transcript]
+	return domain.EditNote(grant.EditedBy, allowed.Arguments) + grant.Note + output, err // as a restart finds it, see [domain.Transcript]
 }
 
 // submit hands in the blocks of a call. The call gets no result: the person's decision is its result, and may take days.
@@ -217,9 +218,10 @@ func (r *runner) submit(ctx context.Context, tool tools.SubmitBlocks, call *doma
 	return "", nil
 }
 
-// callHost is the host of one call: it says of a command whose it is, so that no tool forgets to.
+// callHost is the host of one call: it says of a command or a change whose it is, so that no tool forgets to.
 type callHost struct {
 	domain.Host
+	id       string
 	tool     string
 	approved bool
 }
@@ -228,6 +230,15 @@ type callHost struct {
 func (h callHost) Run(ctx context.Context, command domain.Command, output io.Writer) (domain.CommandResult, error) {
 	command.Tool, command.Approved = h.tool, h.approved
 	return h.Host.Run(ctx, command, output)
+}
+
+// WriteFiles implements [domain.Host].
+func (h callHost) WriteFiles(ctx context.Context, changes ...domain.FileChange) error {
+	changes = slices.Clone(changes)
+	for i := range changes {
+		changes[i].ToolCallID = h.id
+	}
+	return h.Host.WriteFiles(ctx, changes...)
 }
 
 // refuse ends a call that cannot even be judged.

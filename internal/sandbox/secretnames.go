@@ -162,6 +162,19 @@ func isSecretName(at string, entry fs.DirEntry) bool {
 	return false
 }
 
+// HoldsSecret reports whether a file is one of [SecretNames], by its path and its content.
+func HoldsSecret(at string, content []byte) bool {
+	for _, name := range SecretNames {
+		for part := range strings.SplitSeq(strings.Trim(filepath.ToSlash(at), "/"), "/") {
+			matches, _ := path.Match(name.Pattern, part)
+			if matches && (name.Content == "" || part == filepath.Base(at) && mayHold(at, content, name.Content)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // holds reports whether the beginning of a file has some text in it, or nobody can say.
 func holds(at, text string) bool {
 	file, err := os.OpenFile(at, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
@@ -170,7 +183,12 @@ func holds(at, text string) bool {
 	}
 	defer file.Close()
 	content, err := io.ReadAll(io.LimitReader(file, contentLimit))
-	return err != nil || bytes.Contains(content, []byte(text)) || bytes.HasPrefix(content, []byte{0x30, 0x82}) && !strings.HasSuffix(at, ".crt")
+	return err != nil || mayHold(at, content, text)
+}
+
+// mayHold reports whether a content holds a text, or is a key in binary form.
+func mayHold(at string, content []byte, text string) bool {
+	return bytes.Contains(content, []byte(text)) || bytes.HasPrefix(content, []byte{0x30, 0x82}) && !strings.HasSuffix(at, ".crt")
 }
 
 // Unsearched lists the folders of an environment that are too large to be looked through for private keys and credentials.

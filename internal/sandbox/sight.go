@@ -16,13 +16,13 @@ import (
 
 // What is in sight of a command, for the texts that models read.
 
-// Folders lists what an environment shows besides the workspace and the programs of the system, sorted by path.
+// Folders lists what an environment shows besides the workspace and the programs of the system, sorted by path, and then the clone of the execution.
 func (s *Sandbox) Folders(e domain.Environment) []domain.Mount {
 	var all []domain.Mount
 	for _, one := range shownBy(e) {
 		all = append(all, domain.Mount{Path: one.Path, Access: accessOf(one.Write)})
 	}
-	return all
+	return append(all, cloneFolders(e)...)
 }
 
 // Sees returns what a command in dir may do with a path, if that is there: nothing (empty) outside of its sight. It goes by the definition of the environment
@@ -33,7 +33,7 @@ func (s *Sandbox) Sees(e domain.Environment, dir, path string) domain.Access {
 		return domain.AccessWrite
 	}
 	inWorkspace := within(dir, path)
-	if s.covers(e, path, inWorkspace) {
+	if s.covers(e, dir, path) {
 		return ""
 	}
 	if inWorkspace {
@@ -63,9 +63,13 @@ func accessOf(write bool) domain.Access {
 	return domain.AccessRead
 }
 
-// covers reports whether an environment hides a path, by its name or by that of a folder above.
-func (s *Sandbox) covers(e domain.Environment, path string, inWorkspace bool) bool {
-	if slices.ContainsFunc(slices.Concat(e.Hidden, s.config.Hidden), func(hidden string) bool { return within(hidden, path) }) {
+// covers reports whether an environment hides a path, or a folder above it, from a command in dir. A hidden folder may hold the own folder of the execution,
+// which is in sight.
+func (s *Sandbox) covers(e domain.Environment, dir, path string) bool {
+	inWorkspace := within(dir, path)
+	if slices.ContainsFunc(slices.Concat(e.Hidden, s.config.Hidden), func(hidden string) bool {
+		return within(hidden, path) && (!within(hidden, dir) || !inWorkspace && (e.Clone == nil || !within(e.Clone.Folder, path)))
+	}) {
 		return true
 	}
 	if inWorkspace {

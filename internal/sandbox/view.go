@@ -94,7 +94,7 @@ func (s *Sandbox) viewOf(dir string, e domain.Environment, all *guards) (view, e
 			all.addFor(v, guard{path, hidden})
 		}
 	}
-	return v, nil
+	return v, s.showClone(&v, dir, e, all)
 }
 
 // shownBy lists what an environment shows beside the workspace and the programs of the system, outer paths first.

@@ -23,6 +23,8 @@ type agent struct {
 	turn     *turnRun
 	inbox    *inbox
 
+	checkpointing *checkpointing
+
 	open    domain.Agent // nil if its process is gone, or was not needed yet
 	opening *opening     // of an agent that the creation has begun to open
 	exited  bool         // its process has ended by itself, or the agent broke down: the next prompt starts it again
@@ -145,17 +147,20 @@ func (a *agent) prompt() error {
 			_ = inbox.put(item{done: result}) // refused only if the session has ended
 		}()
 		failpoint.Hit(failpoint.BeforeAgentPrompt)
-		result.stop, result.err = h.promptWithShare(ctx, func(ctx context.Context) (domain.StopReason, error) { return agent.Prompt(ctx, h, prompt) })
+		result.stop, result.err = h.promptBetweenCheckpoints(ctx, func() (domain.StopReason, error) {
+			return h.promptWithShare(ctx, func(ctx context.Context) (domain.StopReason, error) { return agent.Prompt(ctx, h, prompt) })
+		})
 		failpoint.Hit(failpoint.AfterAgentPrompt)
 	}()
 	return nil
 }
 
 func (a *agent) host() *host {
+	a.checkpointing.open()
 	return &host{
 		inbox: a.inbox, execution: a.execution, epoch: a.claim.epoch, lease: a.engine.dispatch.HoldsLease, environment: a.environment, viewed: a.viewedFiles(), guide: a.engine.guide, sandbox: a.engine.sandbox, store: a.engine.store,
 		vault: a.engine.vault, masker: a.engine.masker, runbook: a.blocks.runbook(), policy: a.rules.policy,
-		ledger: a.engine.ledger, holder: a.holder(),
+		ledger: a.engine.ledger, holder: a.holder(), shares: a.progress.SharesFolder, keeper: a.checkpointing.keeper, noCheckpoints: a.checkpointing.unavailable(),
 	}
 }
 

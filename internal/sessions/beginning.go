@@ -38,7 +38,7 @@ func (s *Session) beginWith(creation *store.Change) (change *changeSet) {
 			*s.progress, *s.agent, s.recorder.agentSession, s.budget.spent, change = created, agent, agentSession, nil, s.recorder.begin()
 		}
 	}()
-	if s.external() || s.execution.Request.Place() != "" { // a process takes its time to open; another execution may have to make room
+	if s.external() || s.execution.Request.OwnFolder != nil || s.execution.Request.Place() != "" { // a process or a folder takes its time; another execution may have to make room
 		return change
 	}
 	s.agent.opening = s.agent.beginOpening()

@@ -32,7 +32,8 @@ type changeSet struct {
 	audit    []domain.AuditRecord
 	ended    *domain.ExecutionEnded
 	output   *domain.Output
-	accepted bool // the execution ends, and somebody has accepted its newest blocks
+	rollback *store.RollbackEnd // of the rollback that has ended
+	accepted bool               // the execution ends, and somebody has accepted its newest blocks
 
 	handed    []domain.ClientCall   // calls that the client is asked to run
 	closing   []store.ClientClosing // calls that it is no longer asked to run
@@ -45,7 +46,7 @@ type changeSet struct {
 }
 
 func (change *changeSet) empty() bool {
-	return len(change.events) == 0 && len(change.states) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced &&
+	return len(change.events) == 0 && len(change.states) == 0 && len(change.debug) == 0 && change.park == nil && !change.advanced && change.rollback == nil &&
 		!change.hasLinkedChanges()
 }
 
@@ -56,7 +57,7 @@ func (change *changeSet) hasLinkedChanges() bool { return len(change.linked)+len
 // execution's own row.
 func (change *changeSet) onlyEvents() bool {
 	return len(change.asked)+len(change.resolved)+len(change.replies)+len(change.dropped)+len(change.audit)+len(change.handed)+len(change.closing) == 0 &&
-		!change.hasLinkedChanges() && change.result == nil && change.taken == nil && change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil
+		!change.hasLinkedChanges() && change.result == nil && change.taken == nil && change.started == "" && change.park == nil && !change.resumed && change.ended == nil && change.output == nil && change.generated == nil && change.rollback == nil
 }
 
 // after returns the change set with an earlier one before it.
@@ -139,7 +140,7 @@ func (change *changeSet) transaction() store.Change {
 		Execution: r.execution.ID, Epoch: r.claim.epoch, Update: update, Events: change.events, States: change.states,
 		Ask: change.asked, Resolve: change.resolved, Progress: change.advanced, Debug: change.debug,
 		StartPrompt: change.started, DiscardPrompts: change.dropped, Resumed: change.resumed, Hits: change.hits, Paused: change.paused,
-		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, Park: change.park,
+		ClientCalls: store.ClientCalls{AskClient: change.handed, CloseClient: change.closing}, Generate: change.generated, EndRollback: change.rollback, Park: change.park,
 		Linked: change.linkedChanges(), Rest: change.result, Taken: change.taken,
 	}
 	for _, record := range change.audit {

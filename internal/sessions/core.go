@@ -46,7 +46,7 @@ func (c core) awaitsPrompt() bool {
 // promptText is the text of the turn's prompt.
 func (c core) promptText() string {
 	if c.fromQueue(c.progress.Turn.Number) {
-		return c.progress.Turn.Text
+		return c.progress.Turn.Note + c.progress.Turn.Text
 	}
 	return c.execution.Request.FirstPrompt()
 }
@@ -54,7 +54,7 @@ func (c core) promptText() string {
 // promptParts are the parts of the turn's prompt; nil: its text is all.
 func (c core) promptParts() []domain.PromptPart {
 	if c.fromQueue(c.progress.Turn.Number) {
-		return c.progress.Turn.Parts
+		return domain.NotedParts(c.progress.Turn.Note, c.progress.Turn.Parts)
 	}
 	return c.execution.Request.Parts
 }

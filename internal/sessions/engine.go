@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"time"
 
@@ -32,14 +33,16 @@ type Engine struct {
 	openFiles    OpenFiles
 	guide        Guide
 
-	judges     Judge
-	maxEvents  int
-	parkAfter  time.Duration
-	drainGrace time.Duration
-	commands   *commandQueue
-	trees      *treeLocks // held while files of a tree change
-	delegates  Delegates
-	draining   <-chan struct{} // closes with the drain
+	judges      Judge
+	maxEvents   int
+	parkAfter   time.Duration
+	drainGrace  time.Duration
+	commands    *commandQueue
+	trees       *treeLocks // held while files of a tree change
+	delegates   Delegates
+	checkpoints Checkpoints
+	folders     Folders
+	draining    <-chan struct{} // closes with the drain
 
 	committed func(domain.ExecutionID, int64, *domain.Progress) // see [Config]; nil but in tests
 	wallClock func() time.Time
@@ -73,6 +76,9 @@ type Store interface {
 	ApprovalsOf(ctx context.Context, id domain.ExecutionID) ([]domain.Approval, error)
 	Rules(ctx context.Context, tenant domain.TenantID, id domain.ExecutionID) ([]domain.PermissionRule, error)
 	MCPPin(ctx context.Context, tenant domain.TenantID, server, tool string) (*domain.MCPPin, error)
+	EventsOfType(ctx context.Context, id domain.ExecutionID, of domain.EventType, after int64, limit, bytes int) ([]domain.Event, error)
+	Below(ctx context.Context, root domain.ExecutionID) ([]domain.ExecutionID, error)
+	JournalRollback(ctx context.Context, w store.RollbackWriter, journal json.RawMessage) error
 	Memory(ctx context.Context, tenant domain.TenantID, scope domain.MemoryScope) (domain.Memory, error)
 	SaveMemory(ctx context.Context, tenant domain.TenantID, save store.MemorySave) (domain.Memory, error)
 	ControlRequests(ctx context.Context, id domain.ExecutionID) (store.ControlRequests, error)
@@ -83,12 +89,20 @@ type Store interface {
 	Head(ctx context.Context, id domain.ExecutionID) (store.Head, error)
 	Children(ctx context.Context, parent domain.ExecutionID) ([]domain.Child, error)
 	TreeSize(ctx context.Context, root domain.ExecutionID) (int, error)
+	// Neighbours returns up to limit live executions of the tenant that work in the folder of an execution, in a folder in it, or in a folder around it.
+	Neighbours(ctx context.Context, of domain.Execution, limit int) ([]domain.ExecutionID, error)
 	ViewedFiles
 	ExecutionFile(ctx context.Context, execution domain.ExecutionID, id domain.FileID) (domain.File, []byte, error)
 	SaveFile(ctx context.Context, tenant domain.TenantID, file store.NewFile) (domain.File, error)
 }
 
 var _ Store = (*store.Store)(nil)
+
+// Folders makes the own folders of executions.
+type Folders interface {
+	// Make makes the own folder of an execution before its first turn, unless the folder is there. It may take minutes, and stops when ctx ends.
+	Make(ctx context.Context, execution domain.Execution) error
+}
 
 // OpenAgent makes the agent of an execution. It may take its time, and stops when ctx ends. If it cannot load the agent session,
 // the error is domain.CodeNotResumable.
@@ -142,6 +156,10 @@ type Config struct {
 
 	Delegates Delegates // nil: no execution may delegate
 
+	Checkpoints Checkpoints // nil: no execution takes any
+
+	Folders Folders // nil: no execution has an own folder
+
 	Servers approvals.Servers // how far MCP servers are trusted; nil: not at all
 
 	Masker *secrets.Masker // of what is written; nil knows only the shapes of common keys
@@ -158,7 +176,7 @@ func NewEngine(config Config, s Store, log *events.Log, dispatch Dispatcher) *En
 	e := &Engine{
 		dispatch: dispatch, store: s, log: log, agents: config.Agents, sandbox: config.Sandbox, workspace: config.Workspace, vault: config.Vault, environments: config.Environments, servers: config.Servers, openFiles: config.OpenFiles, guide: config.Guide,
 		masker: config.Masker, judges: config.Judge, maxEvents: config.MaxEvents, parkAfter: config.ParkAfter, drainGrace: config.DrainGrace,
-		commands: newCommandQueue(config.MaxCommands), trees: newTreeLocks(), delegates: config.Delegates, draining: dispatch.Draining(),
+		commands: newCommandQueue(config.MaxCommands), trees: newTreeLocks(), delegates: config.Delegates, checkpoints: config.Checkpoints, folders: config.Folders, draining: dispatch.Draining(),
 		committed: config.committed, wallClock: config.wallClock, ledger: config.Ledger,
 	}
 	if e.ledger == nil {
@@ -192,6 +210,11 @@ func (e *Engine) isDraining() bool {
 }
 
 func (e *Engine) open(ctx context.Context, opening domain.Opening) (domain.Agent, error) {
+	if opening.Execution.Request.OwnFolder != nil && e.folders != nil {
+		if err := e.folders.Make(ctx, opening.Execution); err != nil {
+			return nil, err
+		}
+	}
 	source := opening.Execution.Request.Source.Type
 	open, known := e.agents[source]
 	if !known {

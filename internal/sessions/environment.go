@@ -55,6 +55,7 @@ func (e *Engine) environment(request domain.Request) *environment {
 	if made.err == nil {
 		made.err = e.misplaced(request)
 	}
+	made.Environment.Clone = request.Clone
 	if made.err != nil {
 		made.Environment = domain.Environment{Name: choice.Name, View: made.View}
 		made.err = unavailableNow(choice.Name, made.err)

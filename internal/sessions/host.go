@@ -15,6 +15,7 @@ import (
 	"signoff/internal/approvals"
 	"signoff/internal/audit"
 	"signoff/internal/budgets"
+	"signoff/internal/checkpoints"
 	"signoff/internal/domain"
 	"signoff/internal/failpoint"
 	"signoff/internal/secrets"
@@ -37,6 +38,11 @@ type host struct {
 	environment *environment
 	viewed      *viewedFiles // nil: the execution is in no tree
 	guide       Guide
+
+	shares bool // others worked in the folder when the first turn began
+
+	keeper        *checkpoints.Keeper // nil: the execution takes no checkpoints
+	noCheckpoints string              // why the execution takes none although its request asks for them; empty: it takes them
 
 	ledger Ledger
 	holder budgets.Holder
@@ -67,7 +73,17 @@ func (h *host) emit(ctx context.Context, state *domain.AnswerState, payloads []d
 			h.share.report(used.Usage)
 		}
 	}
-	return h.inbox.emit(ctx, state, payloads)
+	if err := h.inbox.emit(ctx, state, payloads); err != nil || h.keeper == nil {
+		return err
+	}
+	for _, payload := range payloads {
+		if done, is := payload.(domain.ToolCallCompleted); is {
+			if err := h.keeper.AfterCall(ctx, done.ToolCallID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // emittable reports whether the agent may emit the event. The start of a call is the agent's only if the agent did not ask.
@@ -80,7 +96,13 @@ func emittable(payload domain.Payload) bool {
 
 func (h *host) Authorize(ctx context.Context, call domain.ToolCall) (domain.Grant, error) {
 	answer, err := h.await(ctx, newAsk(domain.Question{Kind: domain.ApprovalToolCall, Call: call}))
-	return answer.grant, err
+	if err != nil || !answer.grant.Allowed {
+		return answer.grant, err
+	}
+	if err := h.beforeCall(ctx, call); err != nil {
+		return h.refuseUncovered(ctx, call, err)
+	}
+	return answer.grant, nil
 }
 
 func (h *host) Ask(ctx context.Context, question domain.Question) (domain.Answer, error) {
@@ -156,7 +178,11 @@ func (h *host) Surroundings(ctx context.Context) string {
 	if h.guide == nil || h.environment.Name == "" {
 		return ""
 	}
-	return h.guide.Describe(ctx, h.environment.Environment, h.environment.directory, h.environment.err)
+	text := h.guide.Describe(ctx, h.environment.Environment, h.environment.directory, h.environment.err)
+	if h.shares {
+		text = strings.TrimSuffix(text, "\n") + "\n" + sharesFolder
+	}
+	return text
 }
 
 // explained says of a path that the environment does not show which one does. What the reason is for the file system, nobody learns from it.
@@ -201,13 +227,15 @@ func (h *host) WriteFiles(ctx context.Context, changes ...domain.FileChange) err
 		return err
 	}
 	err = h.viewed.change(ctx, changes, func(changes []domain.FileChange) error {
-		failpoint.Hit(failpoint.BeforeFileChange)
-		defer failpoint.Hit(failpoint.AfterFileChange)
-		return files.Change(ctx, changes, func() error {
-			if ctx.Err() != nil {
-				return context.Cause(ctx)
-			}
-			return h.lease()
+		return h.recorded(ctx, changes, func() error {
+			failpoint.Hit(failpoint.BeforeFileChange)
+			defer failpoint.Hit(failpoint.AfterFileChange)
+			return files.Change(ctx, changes, func() error {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				return h.lease()
+			})
 		})
 	})
 	for _, change := range changes {

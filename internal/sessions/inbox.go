@@ -42,14 +42,16 @@ type inbox struct {
 
 // item is one message of the agent; exactly one field is set.
 type item struct {
-	payload   domain.Payload
-	delta     *delta
-	state     *domain.AnswerState // of the answer whose end stands before it
-	ask       *ask
-	withdrawn *ask   // nobody waits for its answer any more
-	slotGiven string // the id of a call that has got its slot
-	submitted *submission
-	done      *turnResult
+	payload    domain.Payload
+	delta      *delta
+	state      *domain.AnswerState // of the answer whose end stands before it
+	ask        *ask
+	withdrawn  *ask   // nobody waits for its answer any more
+	slotGiven  string // the id of a call that has got its slot
+	submitted  *submission
+	checkpoint *pointReported
+	rolledBack *rolledBack
+	done       *turnResult
 }
 
 // delta is text that still grows: the pieces of one message, thought or tool output since the session last took them.

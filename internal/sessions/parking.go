@@ -60,6 +60,8 @@ func (p *parking) keptRunning() bool {
 // agent live in its process, and so does a session that no other process can load.
 func (p *parking) possible() bool {
 	switch {
+	case p.control.requests.Rollback != nil:
+		return false
 	case p.progress.Status == domain.StatusInterrupted:
 		return true
 	case p.progress.Status == domain.StatusIdle && p.delegates.returned():

@@ -23,6 +23,8 @@ type permissions struct {
 	turn     *turnRun
 	inbox    *inbox
 	decided  map[string]domain.Approval // answers to questions of an earlier driver, by call, until the agent asks again
+
+	checkpointing *checkpointing
 }
 
 // nobody is the reply if nobody will answer: the call was judged before, or the turn is over.
@@ -174,6 +176,7 @@ func (pm *permissions) ask(change *changeSet, c *call, hash string, judgement ap
 func (pm *permissions) put(change *changeSet, c *call, approval domain.Approval) {
 	c.releaseSlot()
 	approval.Isolation, approval.Environment = pm.isolation(c, approval.Kind), pm.environmentOf(c).ForApproval()
+	approval.Reversibility = pm.checkpointing.reversibility(c, approval.Kind)
 	c.approval = &approval
 	pm.calls.deriveStatus(change)
 	change.asked = append(change.asked, approval)
@@ -237,6 +240,9 @@ func (pm *permissions) start(change *changeSet, c *call, started domain.ToolCall
 	}
 	if !c.running() {
 		started.Sandbox = pm.confinedBy(c)
+		if c.ask.ours() {
+			started.Note, grant.Note = pm.progress.Checkpoint.Note, pm.progress.Checkpoint.Note
+		}
 		change.emit(started)
 	}
 	c.approval, c.refusal = nil, nil

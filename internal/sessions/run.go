@@ -28,6 +28,7 @@ func (s *Session) Run() {
 func (s *Session) Discard() {
 	s.control.watcher.Close()
 	s.agent.close()
+	s.checkpointing.close()
 	s.engine.dispatch.Exited(s)
 }
 
@@ -65,6 +66,7 @@ func (s *Session) close() {
 		s.turn.outlive(s.execution.ID)
 	}
 	s.agent.close()
+	s.checkpointing.close()
 	s.calls.releaseSlots(func(*call) bool { return true })
 	if s.exit == exitReleased {
 		s.engine.dispatch.Release(s.execution.ID, s.claim.epoch)

@@ -27,6 +27,8 @@ type Session struct {
 	permissions   *permissions
 	blocks        *blocks
 	translator    *translator
+	checkpointing *checkpointing
+	rollbacks     *rollbacks
 	parking       *parking
 	recovery      *recovery
 	recovers      bool  // from an earlier driver, or from the queue
@@ -68,18 +70,20 @@ func (e *Engine) NewSession(execution domain.Execution, epoch int64, lease conte
 	s.rules = &rules{core: c, recorder: s.recorder, policy: policy, verdicts: make(chan struct{}, 1)}
 	s.clients = &clientCalls{core: c, recorder: s.recorder, calls: s.calls}
 	s.delegates = &delegates{core: c, recorder: s.recorder, calls: s.calls}
+	s.checkpointing = &checkpointing{core: c, inbox: s.inbox}
 	s.permissions = &permissions{
 		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, clients: s.clients, children: s.delegates, rules: s.rules, control: s.control,
-		turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{},
+		turn: s.turn, inbox: s.inbox, decided: map[string]domain.Approval{}, checkpointing: s.checkpointing,
 	}
 	s.blocks = &blocks{core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, turn: s.turn}
+	s.rollbacks = &rollbacks{core: c, checkpointing: s.checkpointing, control: s.control, inbox: s.inbox}
 	s.agent = &agent{
-		core: c, recorder: s.recorder, calls: s.calls, blocks: s.blocks, rules: s.rules, turn: s.turn, inbox: s.inbox,
+		core: c, recorder: s.recorder, calls: s.calls, blocks: s.blocks, rules: s.rules, turn: s.turn, inbox: s.inbox, checkpointing: s.checkpointing,
 		loading: execution.Request.ResumeSession,
 	}
 	s.translator = &translator{
 		core: c, recorder: s.recorder, budget: s.budget, calls: s.calls, texts: s.texts, permissions: s.permissions, blocks: s.blocks,
-		agent: s.agent, turn: s.turn, inbox: s.inbox,
+		agent: s.agent, turn: s.turn, inbox: s.inbox, checkpointing: s.checkpointing, rollbacks: s.rollbacks,
 	}
 	s.parking = &parking{
 		core: c, recorder: s.recorder, calls: s.calls, permissions: s.permissions, control: s.control, agent: s.agent, turn: s.turn, delegates: s.delegates,
@@ -108,6 +112,7 @@ func (s *Session) Cancel(request *store.CancelRequest) { s.control.requests.Canc
 // was when the execution was acquired. The caller calls it before [Session.Run].
 func (s *Session) Recover(foreignWrites int64) {
 	s.recovers, s.foreignWrites, s.control.quiet = true, foreignWrites, time.Time{}
+	s.checkpointing.recovered = true
 }
 
 // Released tells, after the end of the session, whether the execution continues without it.

@@ -203,6 +203,7 @@ func (s *Session) readControl() state {
 	}
 	change := s.recorder.begin()
 	if err == nil {
+		s.rollbacks.begin()
 		err = s.permissions.readDecisions(change)
 	}
 	if !change.empty() {

@@ -16,6 +16,9 @@ type translator struct {
 	agent       *agent
 	turn        *turnRun
 	inbox       *inbox
+
+	checkpointing *checkpointing
+	rollbacks     *rollbacks
 }
 
 // commitInbox writes everything that the agent has said. It may make a question obsolete that a person is deciding at this moment:
@@ -65,6 +68,10 @@ func (t *translator) apply(change *changeSet, i item) {
 		t.permissions.slotGiven(change, i.slotGiven)
 	case i.submitted != nil:
 		t.blocks.submit(change, i.submitted)
+	case i.checkpoint != nil:
+		t.checkpointing.write(change, i.checkpoint)
+	case i.rolledBack != nil:
+		t.rollbacks.end(change, i.rolledBack)
 	case i.done != nil:
 		t.turn.result = i.done
 	default:

@@ -71,7 +71,10 @@ func (s *Session) startTurn(change *changeSet) {
 	}
 	s.texts.close(change, true) // between turns only the next turn ends a message
 	s.calls.close(change)
-	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1}
+	started := domain.TurnStarted{Turn: s.progress.Turn.Number + 1, Note: s.progress.Checkpoint.Note}
+	if started.Turn == 1 {
+		started.SharesFolderWith = s.neighbours()
+	}
 	switch {
 	case !s.fromQueue(started.Turn):
 	case len(s.control.requests.Prompts) == 0:
@@ -97,6 +100,7 @@ func (s *Session) beginTurn(change *changeSet, started domain.TurnStarted) {
 	}
 	s.forgetTurn()
 	change.emit(started)
+	s.checkpointing.reportUnavailable(change)
 	change.advanced = started.Turn > 1 // this is progress, whatever restarts there were
 }
 

@@ -24,14 +24,15 @@ const approvalColumns = `id, tenant_id, execution_id, kind, call_id, tool, tool_
 	(select c.root_id from children c where c.execution_id = approvals.execution_id),
 	(select c.path from children c where c.execution_id = approvals.execution_id)`
 
-// storedIsolation is the column isolation: what confines the call, and what it sees.
+// storedIsolation is the column isolation: the confinement of the call, the folders that it sees, and its reversibility.
 type storedIsolation struct {
 	Name        string                      `json:"name,omitempty"` // empty: the call runs no program
 	Environment *domain.ApprovalEnvironment `json:"environment,omitempty"`
+	domain.Reversibility
 }
 
 func encodeIsolation(a *domain.Approval) (any, error) {
-	stored := storedIsolation{Environment: a.Environment}
+	stored := storedIsolation{Environment: a.Environment, Reversibility: a.Reversibility}
 	if a.Isolation != nil {
 		stored.Name = a.Isolation.Name
 	}
@@ -46,7 +47,7 @@ func decodeIsolation(column sql.NullString, a *domain.Approval) error {
 	if err := decodeOptional("isolation", column, &stored); err != nil || stored == nil {
 		return err
 	}
-	a.Environment = stored.Environment
+	a.Environment, a.Reversibility = stored.Environment, stored.Reversibility
 	if stored.Name != "" {
 		a.Isolation = &domain.Isolation{Name: stored.Name}
 	}

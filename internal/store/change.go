@@ -55,6 +55,9 @@ type Change struct {
 	Generate *domain.Generation
 	Accept   *Acceptance
 
+	// EndRollback ends a rollback that the driver has done. A change that ends the execution also ends a rollback that nobody has begun.
+	EndRollback *RollbackEnd
+
 	// Park, by the driver, releases the execution until somebody writes to it.
 	Park *Park
 

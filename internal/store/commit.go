@@ -87,7 +87,7 @@ func (b *batch) check() error {
 // brokenRole finds what the writer of c may not write.
 func brokenRole(c *Change) string {
 	drives := c.Park != nil || c.StartPrompt != "" || len(c.DiscardPrompts) > 0 || c.Resumed || len(c.Debug) > 0 || len(c.States)+len(c.Paused) > 0 ||
-		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil || c.Rest != nil || len(c.Taken) > 0
+		len(c.AskClient) > 0 || len(c.CloseClient) > 0 || c.Generate != nil || c.EndRollback != nil || c.Rest != nil || len(c.Taken) > 0
 	requests := c.Prompt != nil || c.Close != nil || c.Resume != nil || c.Notify || c.AnswerClient != nil || c.Accept != nil
 	switch {
 	case c.Epoch == 0 && drives:
@@ -194,6 +194,7 @@ func (b *batch) write(tx transaction) error {
 		{failpoint.BeforeAddGenerations, b.addGenerations},
 		{failpoint.BeforeAcceptGenerations, b.acceptGenerations},
 		{failpoint.BeforeCancelGenerations, b.cancelGenerations},
+		{failpoint.BeforeEndRollbacks, b.endRollbacks},
 		{failpoint.BeforeQueuePrompts, b.queuePrompts},
 		{failpoint.BeforeWriteControlRequests, b.writeControlRequests},
 		{failpoint.BeforeKeepStates, b.keepStates},

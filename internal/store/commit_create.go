@@ -53,17 +53,18 @@ func (b *batch) createExecutions() error {
 			text(string(e.Request.Source.Type)), text(e.Request.Source.Model), int64(e.Turn), int64(e.Rounds), usage,
 			e.Created.UnixMicro(), updated.UnixMicro(), text(e.ByKey),
 			text(e.Request.Source.Command), text(e.AgentSession), optionalText(c.Create.Place), retainMicros(e.Request), resumes(e.Request),
-			optionalText(place.RunbookID), optionalText(place.BlockID), text(string(cmp.Or(e.Request.Kind, domain.KindAgent))), parent, root}})
+			optionalText(place.RunbookID), optionalText(place.BlockID), text(string(cmp.Or(e.Request.Kind, domain.KindAgent))), parent, root,
+			optionalText(e.Request.WorkingDirectory), ownFolder(e.Request)}})
 	}
 	b.orderByAgentSession(rows)
 	created, err := b.run(`id text, tenant text, request text, status text, source_type text, model text, turn bigint,
 		rounds bigint, usage text, created bigint, updated bigint, created_by text, agent text, agent_session text,
-		place text, retain bigint, resumes text, runbook text, block text, kind text, parent text, root text`, rows, `
+		place text, retain bigint, resumes text, runbook text, block text, kind text, parent text, root text, directory text, own text`, rows, `
 		insert into executions (id, tenant_id, request, status, source_type, model, turn, rounds, usage, created_us,
 			updated_us, created_by, agent, agent_session, place, placed_us, retain_us, resumes, runbook_id, block_id, kind,
-			parent_id, root_id)
+			parent_id, root_id, working_directory, own_folder)
 		select id, tenant, request, status, source_type, model, turn, rounds, usage, created, updated, created_by,
-			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes, runbook, block, kind, parent, root
+			agent, agent_session, place, case when place is not null then now_us() end, retain, resumes, runbook, block, kind, parent, root, directory, own
 		from v where true on conflict do nothing returning id`)
 	if err != nil {
 		return err

@@ -9,10 +9,11 @@ import (
 
 // ControlRequests are the requests of others that the driver of an execution has to carry out.
 type ControlRequests struct {
-	Cancel  *CancelRequest        // nil without a request, as are the next two
-	Close   *domain.Actor         // who closed it
-	Resume  *ResumeRequest        // how to resume it
-	Prompts []domain.QueuedPrompt // in the order of their turns: first those that interrupt
+	Cancel   *CancelRequest        // nil without a request, as are the next two
+	Close    *domain.Actor         // who closed it
+	Resume   *ResumeRequest        // how to resume it
+	Rollback *domain.Rollback      // the rollback that has not ended; nil: there is none
+	Prompts  []domain.QueuedPrompt // in the order of their turns: first those that interrupt
 }
 
 // ControlRequests reads all control requests at one moment. It asks for no tenant: the caller drives the execution.
@@ -29,6 +30,9 @@ func (s *Store) ControlRequests(ctx context.Context, id domain.ExecutionID) (Con
 		return ControlRequests{}, notFound("execution")
 	}
 	all := rows[0]
+	if all.Rollback, err = s.OpenRollback(ctx, id); err != nil {
+		return ControlRequests{}, err
+	}
 	for _, row := range rows[1:] {
 		all.Prompts = append(all.Prompts, row.Prompts...)
 	}

@@ -149,6 +149,7 @@ var belongings = []struct{ table, key string }{
 	{"answer_states", "message_id"},
 	{"paused_requests", "call_id"},
 	{"viewed_files", "path_hash"},
+	{"rollbacks", "number"},
 	{"client_calls", "call_id"},
 	{"generations", "number"},
 	{"permission_rules", "id"},

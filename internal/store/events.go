@@ -35,6 +35,16 @@ func (s *Store) EventPage(ctx context.Context, id domain.ExecutionID, after int6
 	return events, nil
 }
 
+// EventsOfType reads the events of one type after a seq, up to a limit and up to about a number of bytes. It does not check the tenant: the caller has read the
+// execution.
+func (s *Store) EventsOfType(
+	ctx context.Context, id domain.ExecutionID, of domain.EventType, after int64, limit, bytes int,
+) ([]domain.Event, error) {
+	return selectBounded(ctx, s, "read events of a type", scanEvent, func(e domain.Event) int { return len(e.Data) }, bytes, `
+		select execution_id, seq, type, time_us, data from events
+		where execution_id = $1 and type = $2 and seq > $3 order by seq limit $4`, text(string(id)), string(of), after, limit)
+}
+
 const selectEvents = `
 	select execution_id, seq, type, time_us, data from events
 	where execution_id = $1 and seq > $2 and seq <= $3 order by seq`

@@ -53,7 +53,7 @@ func TestPromptsKeepTheirState(t *testing.T) {
 func TestDeleteLeavesNothing(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		tables := map[string]int{"execution_heads": 1, "events": 5, "approvals": 1, "permission_rules": 1, "idempotency_keys": 1,
-			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1, "paused_requests": 2, "children": 1, "viewed_files": 2}
+			"prompts": 1, "debug_messages": 2, "client_calls": 1, "generations": 2, "feed": 3, "item_folds": 1, "item_rows": 3, "answer_states": 2, "execution_files": 1, "paused_requests": 2, "children": 1, "viewed_files": 2, "rollbacks": 1}
 		if n := referrers(t); n != len(tables) {
 			t.Fatalf("%d tables refer to executions, the test knows %d", n, len(tables))
 		}
@@ -89,6 +89,9 @@ func TestDeleteLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		storeItems(t, s, "x", domain.ItemFold{}, domain.ItemFold{Version: 1, Seq: 2, Items: 3}, itemRows(3)...)
+		if _, err := s.RequestRollback(t.Context(), domain.DefaultTenant, store.NewRollback{Execution: "x", Record: domain.AuditRecord{Action: "rollback.requested"}}); err != nil {
+			t.Fatal(err)
+		}
 		end := says("x", 1, 1)
 		end.Update, end.DiscardPrompts = &store.Update{Status: domain.StatusFailed}, []domain.PromptID{"p"}
 		commit(t, s, end)

@@ -55,7 +55,7 @@ func TestStatementsOfAChange(t *testing.T) {
 		{"the requests of paused calls", store.Change{Execution: "x", Epoch: 1, Paused: []domain.PausedRequest{{ToolCallID: "a", Repeat: []byte("1")}, {ToolCallID: "b", Repeat: []byte("2")}}}, 2},
 		{"hits", store.Change{Execution: "x", Epoch: 1, Hits: []string{"r", "s"}}, 2},
 		{"the audit: its end, before and after", audited, 4},
-		{"the end: are there prompts, or accepted blocks? And what waits for a client", end, 7},
+		{"the end: are there prompts, or accepted blocks? And what waits for a client, and rollbacks", end, 8},
 	} {
 		count.Store(0)
 		commit(t, s, c.change)

@@ -53,7 +53,9 @@ func TestCursorsAgent(t *testing.T) {
 	if who.Settings["mode"] != "agent" || !slices.Contains(who.Env, "CURSOR_API_KEY") || who.Argv[len(who.Argv)-1] != "acp" {
 		t.Errorf("%+v", who)
 	}
-	if calls := of[domain.ToolCallRequested](t, log); len(calls) != 1 {
-		t.Errorf("%+v", calls)
+	calls := of[domain.ToolCallRequested](t, log)
+	if len(calls) != 1 {
+		t.Fatalf("%+v", calls)
 	}
+	v.refused(http.StatusUnprocessableEntity, "invalid", "GET", "/executions/"+id+"/diff?toolCallId="+calls[0].ToolCallID, nil) // of turns alone
 }

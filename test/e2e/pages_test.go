@@ -454,6 +454,7 @@ var bodies = map[string]string{
 	"docs/memory.md ## For agents":                             "/executions",
 	"docs/policy.md ## The bash policy":                        "/executions",
 	"docs/policy.md ### An example that looks around":          "", // test/house.TestTheExamplePolicyDoesWhatItsPageSays
+	"docs/workspaces.md # Own folders of executions":           "/executions",
 	"docs/errors.md # Errors":                                  "problem",
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,14 +29,15 @@ var consoleLink = regexp.MustCompile(`(http://127\.0\.0\.1:\d+)/#token=(sgn_[0-9
 
 // walks are those of the pages whose commands need more than a server.
 var walks = map[string]walk{
-	"README.md":         {config: scriptedAgents},
-	"docs/agents.md":    {config: scriptedAgents},
-	"docs/approvals.md": {begin: asks, after: steps[func(*walker, string)]{"/approvals": showsApproval}},
-	"docs/audit.md":     {begin: asks, after: steps[func(*walker, string)]{"audit verify": keepsHead}},
-	"docs/console.md":   {after: steps[func(*walker, string)]{"xdg-open": opensConsole}},
-	"docs/keys.md":      {after: steps[func(*walker, string)]{"keys list": knowsKey}},
-	"docs/mcp.md":       {config: namesServers},
-	"docs/memory.md":    {begin: writesNotes},
+	"README.md":           {config: scriptedAgents},
+	"docs/agents.md":      {config: scriptedAgents},
+	"docs/approvals.md":   {begin: asks, after: steps[func(*walker, string)]{"/approvals": showsApproval}},
+	"docs/audit.md":       {begin: asks, after: steps[func(*walker, string)]{"audit verify": keepsHead}},
+	"docs/checkpoints.md": {config: writesALine, before: steps[func(*walker)]{"/checkpoints": completes}},
+	"docs/console.md":     {after: steps[func(*walker, string)]{"xdg-open": opensConsole}},
+	"docs/keys.md":        {after: steps[func(*walker, string)]{"keys list": knowsKey}},
+	"docs/mcp.md":         {config: namesServers},
+	"docs/memory.md":      {begin: writesNotes},
 	"docs/operations.md": {
 		begin: asksAndEnds,
 		after: steps[func(*walker, string)]{"tail -n 1": exportEnds, "sha256sum": exportIsWhole},
@@ -56,6 +58,8 @@ var walks = map[string]walk{
 // configure writes signoff.yaml. JSON is YAML.
 func (w *walker) configure(content object) {
 	w.t.Helper()
+	content = maps.Clone(content)
+	content["settings"] = withoutCheckpoints(object{})
 	encoded, err := json.Marshal(content)
 	must(w.t, err)
 	must(w.t, os.WriteFile(filepath.Join(w.home, "signoff.yaml"), encoded, 0o600))
@@ -231,6 +235,21 @@ func scriptedModel(w *walker) {
 	})
 	w.configure(object{"models": object{"default": "test", "test": object{"provider": "openai", "model": "m", "baseUrl": m.url()}}})
 }
+
+// writesALine has a model that writes a file.
+func writesALine(w *walker) {
+	m := newModel(w.t, func(a *answer, conversation []message) {
+		if last(conversation).Role == "tool" {
+			a.Say("done")
+			return
+		}
+		a.Want("write", object{"path": "notes.txt", "content": "The disk is half full.\n"})
+	})
+	w.configure(object{"models": object{"default": "test", "test": object{"provider": "openai", "model": "m", "baseUrl": m.url()}}})
+}
+
+// completes waits for the end of the execution of the page.
+func completes(w *walker) { w.reach(w.names["EXECUTION_ID"], domain.StatusCompleted) }
 
 // losesModel has an execution interrupted because its model wants another key.
 func losesModel(w *walker) {

@@ -50,6 +50,7 @@ func newServer(t *testing.T, e engine, m provider, env ...string) *server {
 	must(t, os.WriteFile(config, nil, 0o600))
 	s.section("models", object{"default": "test", "test": entry(m)})
 	s.section("secrets", object{"canary": object{"env": canaryVariable, "as": "CANARY"}})
+	s.section("settings", object{})
 	s.env = append([]string{
 		canaryVariable + "=" + canary, modelKeyVariable + "=" + modelKey,
 		"PATH=" + os.Getenv("PATH"), "HOME=" + home, "GOCOVERDIR=" + os.Getenv("GOCOVERDIR"),
@@ -84,9 +85,13 @@ func entry(m provider, more ...object) object {
 	return said
 }
 
-// section adds a section to the configuration.
+// section adds a section to the configuration. Settings take the place of those that are there.
 func (s *server) section(name string, content any) {
 	s.t.Helper()
+	if settings, are := content.(object); are && name == "settings" {
+		s.dropSettings()
+		content = withoutCheckpoints(settings)
+	}
 	encoded, err := json.Marshal(content) // JSON is YAML
 	must(s.t, err)
 	file, err := os.OpenFile(filepath.Join(s.home, "signoff.yaml"), os.O_APPEND|os.O_WRONLY, 0)
@@ -96,12 +101,35 @@ func (s *server) section(name string, content any) {
 	must(s.t, err)
 }
 
-// models replaces the models of the configuration, and with them all of it but the canary.
+// withoutCheckpoints has executions take no checkpoints, unless their request wants them: each of them costs starts of git, and adds events to every log.
+func withoutCheckpoints(settings object) object {
+	settings = maps.Clone(settings)
+	settings["defaultCheckpoints"] = "off"
+	return settings
+}
+
+// dropSettings takes the settings out of the configuration. The server of an older version refuses some of them.
+func (s *server) dropSettings() {
+	s.t.Helper()
+	path := filepath.Join(s.home, "signoff.yaml")
+	content, err := os.ReadFile(path)
+	must(s.t, err)
+	var rest strings.Builder
+	for line := range strings.Lines(string(content)) {
+		if !strings.HasPrefix(line, "settings: ") {
+			rest.WriteString(line)
+		}
+	}
+	must(s.t, os.WriteFile(path, []byte(rest.String()), 0o600))
+}
+
+// models replaces the models of the configuration, and with them all of it but the canary and the settings that every server has.
 func (s *server) models(content object) {
 	s.t.Helper()
 	must(s.t, os.Truncate(filepath.Join(s.home, "signoff.yaml"), 0))
 	s.section("models", content)
 	s.section("secrets", object{"canary": object{"env": canaryVariable, "as": "CANARY"}})
+	s.section("settings", object{})
 }
 
 // up starts a new server and waits until it answers.

@@ -64,6 +64,7 @@ func TestRollingUpgrade(t *testing.T) {
 	e := engine{url: storetest.Postgres(t)} // the earlier version migrates it
 	first := newServer(t, e, m, shortLease)
 	first.binary = older(t, before)
+	first.dropSettings()
 	first.env = slices.DeleteFunc(first.env, func(set string) bool { return strings.HasPrefix(set, "SIGNOFF_PARK_SECONDS=") }) // unknown to it
 	first.start()
 	early := []string{first.create().ID, first.create().ID}

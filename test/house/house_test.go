@@ -146,7 +146,7 @@ var arrows = []arrow{
 		ours("internal/http", "internal/dispatch", "internal/sessions", "internal/acp", "internal/llm", "internal/sandbox", "internal/tools"), true},
 	{"whoever gives files to an agent goes through one package, which knows nobody", in("internal/workspace"),
 		func(imported string) bool {
-			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/workspace")(imported)
+			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/failpoint", "internal/workspace")(imported)
 		}, false},
 	{"the console is files, which know nothing of the server", in("internal/console"),
 		func(imported string) bool { return !standard(imported) }, true},
@@ -187,6 +187,13 @@ var arrows = []arrow{
 		func(imported string) bool {
 			return strings.HasPrefix(imported, module) && !ours("internal/domain", "internal/launch", "internal/egress", "internal/failpoint", "internal/jcs", "internal/schema", "internal/mcp/wire")(imported)
 		}, false},
+	{"checkpoints know the folders and those who write there, not the execution that they belong to", in("internal/checkpoints"),
+		func(imported string) bool {
+			return strings.HasPrefix(imported, module) &&
+				!ours("internal/domain", "internal/failpoint", "internal/diff", "internal/checkpoints", "internal/workspace/checkpoint")(imported)
+		}, false},
+	{"a comparison of two texts knows nothing about where they come from", in("internal/diff"),
+		func(imported string) bool { return !standard(imported) }, false},
 	{"only runbooks/template renders: it gives templates a budget and shares the memory out", notIn("internal/runbooks/template"),
 		ours("internal/runbooks/template/jinja"), true},
 	{"a failpoint is a line anywhere, so it knows nobody", in("internal/failpoint"),

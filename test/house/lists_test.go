@@ -1,6 +1,7 @@
 package house
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 	"signoff/internal/llm/openai"
 	"signoff/internal/llm/provider"
 	"signoff/internal/llm/responses"
+	"signoff/internal/workspace/checkpoint"
 )
 
 // The lists of the domain are written again where people read them: on a page, and in the words of the console. Each test here holds one of them
@@ -150,4 +152,38 @@ func wordsIn(t *testing.T, file, begin string) (words []string) {
 		words = append(words, found[1])
 	}
 	return words
+}
+
+// TestWhatCheckpointsCoverIsDocumented: the reasons, the folders that are passed over, and the limits.
+func TestWhatCheckpointsCoverIsDocumented(t *testing.T) {
+	const page, code = "docs/checkpoints.md", "internal/workspace/checkpoint/coverage.go"
+	reasons := rows(t, page, "## What is covered")
+	same(t, "checkpoint.Reason and "+page, firstCells(reasons), slices.Collect(maps.Values(constants(t, code, "Reason"))))
+
+	var documented, real []string
+	for _, row := range rows(t, page, "### Folders that are listed only") {
+		documented = append(documented, strings.Trim(row[0], "`")+" "+row[1])
+	}
+	when := map[string]string{"generatedAlways": "always", "generatedIfIgnored": "if ignored"}
+	for _, pair := range regexp.MustCompile(`"([^"]+)": (generated\w+)`).FindAllStringSubmatch(read(t, code), -1) {
+		real = append(real, pair[1]+" "+when[pair[2]])
+	}
+	same(t, "generatedFolders and "+page, documented, real)
+
+	for reason, limit := range map[checkpoint.Reason]string{
+		checkpoint.TooLarge:        fmt.Sprintf("more than %d MiB", checkpoint.DefaultLimits.File>>20),
+		checkpoint.IgnoredTooLarge: fmt.Sprintf("more than %d MiB", checkpoint.DefaultLimits.IgnoredFile>>20),
+		checkpoint.IgnoredTooMany:  fmt.Sprintf("the first %d,%03d of", checkpoint.DefaultLimits.IgnoredFiles/1000, checkpoint.DefaultLimits.IgnoredFiles%1000),
+	} {
+		if !slices.ContainsFunc(reasons, func(row []string) bool { return row[0] == "`"+string(reason)+"`" && strings.Contains(row[1], limit) }) {
+			t.Errorf("%s does not say of %s: %s", page, reason, limit)
+		}
+	}
+	for name, bound := range map[string]int64{"maxBytesPerWorkspace": checkpoint.DefaultBounds.Workspace, "maxBytes": checkpoint.DefaultBounds.All} {
+		if !slices.ContainsFunc(rows(t, "docs/configuration.md", "### checkpoints"), func(row []string) bool {
+			return row[0] == "`"+name+"`" && row[1] == fmt.Sprint(bound)
+		}) {
+			t.Errorf("docs/configuration.md does not say that the default of checkpoints.%s is %d", name, bound)
+		}
+	}
 }

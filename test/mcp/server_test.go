@@ -103,7 +103,10 @@ func (s *server) config() string { return filepath.Join(s.home, "signoff.yaml") 
 func (s *server) configure(m *model, servers object) {
 	s.t.Helper()
 	entry := object{"provider": "openai", "model": "m", "baseUrl": m.URL + "/v1", "apiKeyEnv": "MODEL_KEY"}
-	file := object{"models": object{"default": "test", "test": entry}, "mcpServers": servers}
+	file := object{
+		"models": object{"default": "test", "test": entry}, "mcpServers": servers,
+		"settings": object{"defaultCheckpoints": "off"}, // each checkpoint costs starts of git
+	}
 	must(s.t, os.WriteFile(s.config(), must2(json.MarshalIndent(file, "", " "))(s.t), 0o600))
 }
 

@@ -7,9 +7,11 @@ import type {
   AgentProfileDefinition,
   Approval,
   ApprovalStatus,
+  CheckpointPage,
   ClientCall,
   CreateExecution,
   Decide,
+  Diff,
   EditGeneration,
   Environment,
   Event,
@@ -27,10 +29,14 @@ import type {
   RenderedMcpPrompt,
   RenderedTemplate,
   ResumeExecution,
+  Rollback,
+  RollbackPlan,
+  RollbackScope,
   Schemas,
   Settings,
   ToolResult,
   UploadedFile,
+  WorkspaceFetch,
 } from "./types.js";
 
 /** Options that every call takes beside its own arguments. */
@@ -130,6 +136,49 @@ export class Signoff {
   items(id: string, options: CallOptions & { after?: string; limit?: number } = {}): Promise<ItemList> {
     const { after, limit } = options;
     return this.#get(`/executions/${part(id)}/items`, { after, limit }, options);
+  }
+
+  /** A page of the checkpoints of the execution: each with the changes on disk since the one before, or the reason why it failed. */
+  checkpoints(id: string, options: CallOptions & { after?: string; limit?: number } = {}): Promise<CheckpointPage> {
+    const { after, limit } = options;
+    return this.#get(`/executions/${part(id)}/checkpoints`, { after, limit }, options);
+  }
+
+  /** The differences of the folders on disk between two checkpoints, of a turn or of a call; by default between the first checkpoint and the last one. */
+  diff(id: string, options: CallOptions & { from?: number; to?: number; turn?: number; toolCallId?: string } = {}): Promise<Diff> {
+    const { from, to, turn, toolCallId } = options;
+    return this.#get(`/executions/${part(id)}/diff`, { from, to, turn, toolCallId }, options);
+  }
+
+  /** Previews a rollback to a checkpoint: the paths that would go back, and those that would stay, with the reason. Show it, and send its `hash` with `rollBack`. */
+  previewRollback(id: string, to: number, options: CallOptions & RollbackScope = {}): Promise<RollbackPlan> {
+    const { paths, tree } = options;
+    return this.#post(`/executions/${part(id)}/rollback`, { to, paths, tree, dryRun: true }, options);
+  }
+
+  /**
+   * Takes the files of an execution back to a checkpoint, with the `hash` of the preview and the same `paths` and `tree`. If the rollback would no longer do what the
+   * preview has shown, the error has the code `previewOutdated`, and no file changes. After half a minute the answer is a rollback that still runs: `rollbacks` has its
+   * end later. The client sends the request once.
+   */
+  rollBack(id: string, to: number, hash: string, options: CallOptions & RollbackScope = {}): Promise<Rollback> {
+    const { paths, tree } = options;
+    return this.#http.once({ method: "POST", path: `/executions/${part(id)}/rollback`, body: { to, paths, tree, hash }, signal: options.signal });
+  }
+
+  /** The rollbacks of the execution, the oldest first. */
+  async rollbacks(id: string, options: CallOptions = {}): Promise<Rollback[]> {
+    return (await this.#get<Schemas["RollbackList"]>(`/executions/${part(id)}/rollbacks`, {}, options)).items;
+  }
+
+  /** Previews `fetchWorkspace`: the commits of the branch in the clone of the execution, and the files that are in no commit. */
+  previewFetch(id: string, options: CallOptions = {}): Promise<WorkspaceFetch> {
+    return this.#post(`/executions/${part(id)}/workspace/fetch`, { dryRun: true }, options);
+  }
+
+  /** Fetches the branch of the execution's clone, up to the `commit` of the preview, into your repository. A second fetch of the same commit changes nothing. */
+  fetchWorkspace(id: string, commit: string, options: CallOptions = {}): Promise<WorkspaceFetch> {
+    return this.#post(`/executions/${part(id)}/workspace/fetch`, { commit }, options);
   }
 
   // ——— runbooks ———

@@ -12,11 +12,15 @@ export type ApprovalEnvironment = Schemas["ApprovalEnvironment"];
 export type ApprovalStatus = Schemas["ApprovalStatus"];
 export type BlockType = Schemas["BlockType"];
 export type Budget = Schemas["Budget"];
+export type CheckpointCreated = Schemas["CheckpointCreated"];
+export type CheckpointMode = Schemas["CheckpointMode"];
+export type CheckpointPage = Schemas["CheckpointPage"];
 export type ClientCall = Schemas["ClientCall"];
 export type CreateExecution = Schemas["CreateExecution"];
 export type Decide = Schemas["Decide"];
 /** A step of the path from a root to an execution below it. */
 export type DelegationStep = Schemas["DelegationStep"];
+export type Diff = Schemas["Diff"];
 export type EditGeneration = Schemas["EditGeneration"];
 export type Environment = Schemas["Environment"];
 export type EnvironmentChoice = Schemas["EnvironmentChoice"];
@@ -41,11 +45,19 @@ export type RenderTemplate = Schemas["RenderTemplate"];
 export type RenderedMcpPrompt = Schemas["RenderedMcpPrompt"];
 export type RenderedTemplate = Schemas["RenderedTemplate"];
 export type ResumeExecution = Schemas["ResumeExecution"];
+export type Rollback = Schemas["Rollback"];
+export type RollbackPlan = Schemas["RollbackPlan"];
+/** What a rollback is confined to, or extended by: `paths` alone, or with `tree` the changes of the execution's children, too. */
+export interface RollbackScope {
+  paths?: string[];
+  tree?: boolean;
+}
 export type RunbookDocument = Schemas["RunbookDocument"];
 export type Settings = Schemas["Settings"];
 export type ToolResult = Schemas["ToolResult"];
 /** A picture or file as the server has it; `File` is the browser's. */
 export type UploadedFile = Schemas["File"];
+export type WorkspaceFetch = Schemas["WorkspaceFetch"];
 
 /**
  * One fact in the log of an execution; `type` gives the shape of its `data`. The list of types is open: a newer server may

@@ -57,6 +57,25 @@ test("an approval is found in the inbox, decided once, and the execution goes on
   assert.deepEqual([page.items.map((event) => event.seq), page.nextCursor], [[2, 3], "3"]);
 });
 
+test("checkpoints tell what has changed on disk", async () => {
+  const { id } = await client.createExecution({ source, prompt: "Look at this machine.", checkpoints: "required", capabilities: { execute: "deny" } });
+  await client.getExecution(id, { waitSeconds: 30 });
+  const { mode, unavailable, items, nextCursor } = await client.checkpoints(id, { limit: 10 });
+  assert.deepEqual([mode, unavailable, nextCursor], ["required", null, null]);
+  assert.deepEqual([items[0]?.checkpoint.checkpoint, items[0]?.checkpoint.status], [1, "taken"]);
+  const { from, to, folders } = await client.diff(id, { from: 1 });
+  assert.deepEqual([from, to, folders.length, folders[0]?.changedPaths], [1, 1, 1, 0]);
+  assert.equal((await refused(client.diff(id, { turn: 1, to: 2 }))).status, 422);
+  const { hash, folders: previewed } = await client.previewRollback(id, 1, { tree: true });
+  assert.deepEqual([previewed[0]?.stepCount, previewed[0]?.keptCount], [0, 0]);
+  const { state, tree } = await client.rollBack(id, 1, hash, { tree: true });
+  assert.deepEqual([state, tree], ["done", true]);
+  assert.equal((await refused(client.rollBack(id, 1, "0".repeat(64)))).code, "previewOutdated");
+  assert.deepEqual((await client.rollbacks(id)).map((one) => one.state), ["done", "failed"]);
+  assert.equal((await refused(client.previewFetch(id))).code, "conflict");
+  assert.equal((await refused(client.fetchWorkspace(id, hash))).code, "conflict");
+});
+
 test("files go into prompts, and come back byte for byte", async () => {
   const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0, 0xff]);
   const photo = await client.upload(bytes, { name: "gauge.png" });

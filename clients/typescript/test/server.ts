@@ -38,7 +38,7 @@ export class Server {
     const server = new Server(await mkdtemp(join(tmpdir(), "signoff-client-")));
     await mkdir(join(server.#home, "workspace"));
     const model = baseUrl === undefined ? { provider: "demo" } : { provider: "openai", model: "m", baseUrl };
-    await writeFile(join(server.#home, "signoff.yaml"), JSON.stringify({ models: { default: "test", test: model } })); // JSON is YAML
+    await writeFile(join(server.#home, "signoff.yaml"), JSON.stringify({ models: { default: "test", test: model }, settings: { defaultCheckpoints: "off" } })); // JSON is YAML
     try {
       await server.start();
     } catch (error) {

@@ -164,6 +164,7 @@ func (r *Registry) isolate(a *agent, request domain.Request, process *sandbox.Pr
 	if err != nil {
 		return nil, err
 	}
+	e.Clone = request.Clone
 	if err := a.checkServers(e, servers); err != nil {
 		return nil, err
 	}

@@ -193,11 +193,15 @@ function contentView(approval) {
   ];
 }
 
-function factsView({ tool, workingDirectory, kind, isolation, environment }) {
+const reversals = { yes: "Yes.", partly: "In part.", no: "No." };
+
+function factsView({ tool, workingDirectory, kind, isolation, environment, reversible, reversibleReason }) {
   return h("dl", { class: "facts" },
     h("dt", {}, "Tool"), h("dd", {}, h("code", {}, revealedCall(tool))),
     h("dt", {}, "Working directory"), h("dd", {}, h("code", {}, revealedCall(workingDirectory || "–"))),
     isolation && [h("dt", {}, "Isolation"), h("dd", { class: "confinement" }, confinementText(isolation.name, kind, environment))],
+    lookup(reversals, reversible) && [h("dt", {}, "Can be taken back"), h("dd", { data: { reversible } }, lookup(reversals, reversible),
+      reversibleReason && [" ", revealed(reversibleReason)])],
     environment && [h("dt", {}, "Environment"), h("dd", {}, revealed(environment.name), ". ", riskText(environment.risk), environment.user && [" As ", revealed(environment.user), "."])]);
 }
 

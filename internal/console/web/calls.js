@@ -131,6 +131,13 @@ export class Calls {
     this.#settleChanges(call);
   }
 
+  /** A checkpoint after the call has found changes on disk. */
+  found(toolCallId, found, turn) {
+    const { item, tool } = this.#call(toolCallId, turn);
+    tool.changes = [...(tool.changes ?? []), found];
+    this.#rows.touch(item);
+  }
+
   #settle(call) {
     call.tool.status = statusOf(call);
     if (call.outcome !== undefined) call.item.status = "complete";

@@ -5,6 +5,7 @@
 import { Growing, Misfit, bounded, boundedJSON, textBytes } from "./bytes.js";
 import { Calls } from "./calls.js";
 import { Delegates } from "./delegates.js";
+import { Points, foundBy, rolledBack } from "./disk.js";
 import { noticeOf, repeating } from "./notices.js";
 import { Rows } from "./rows.js";
 import { Standing } from "./standing.js";
@@ -13,6 +14,7 @@ import { Standing } from "./standing.js";
 export class Conversation {
   lastSeq = 0;
   standing = new Standing();
+  points = new Points();
   #rows = new Rows();
   #calls = new Calls(this.#rows);
   #delegates = new Delegates(this.#calls);
@@ -39,6 +41,11 @@ export class Conversation {
   /** What allowed a call: {allowedBy, ruleId, reason, sandbox, expiresAt}; undefined: it has not started. */
   originOf(toolCallId) {
     return this.#calls.get(toolCallId)?.origin;
+  }
+
+  /** The name of a call's tool; undefined: there is no such call. */
+  toolOf(toolCallId) {
+    return this.#calls.get(toolCallId)?.tool.tool;
   }
 
   /** The item of the call that stands for the subagent which made a row's call; undefined: none. */
@@ -87,6 +94,10 @@ export class Conversation {
     "delegate.approvalRequested"(data) { this.#delegates.asked(data, this.#turn); },
     "delegate.approvalResolved"(data) { this.#delegates.answered(data, this.#turn); },
     "delegate.returned"(data) { this.#delegates.returned(data, this.#turn); },
+    "checkpoint.created"(data) { this.#checkpointed(data); },
+    "rollback.completed"(data) {
+      this.#rows.add({ id: `rollback:${data.rollback}`, kind: "rollback", turn: data.turn, status: "complete", rollback: rolledBack(data) });
+    },
     "approval.requested"(data) { this.#calls.askedAbout(data, this.#turn); },
     "approval.resolved"(data) { this.#calls.answered(data, this.#turn); },
     "blocks.generated"(data) { this.#generated(data); },
@@ -97,6 +108,18 @@ export class Conversation {
     "execution.cancelled": Conversation.prototype.end,
     "execution.timedOut": Conversation.prototype.end,
   };
+
+  /**
+   * The changes that a checkpoint has found are shown below the call after which it was taken, or at the end of a turn. The other checkpoints find the changes of
+   * others while no call of the execution ran, or the changes of a rollback.
+   */
+  #checkpointed(data) {
+    this.points.take(data, this.#rows.event.time);
+    const found = foundBy(data);
+    if (found.changedPaths === 0) return;
+    if (data.moment === "turnEnds") this.#rows.add({ id: `changes:${data.checkpoint}`, kind: "changes", turn: data.turn, status: "complete", changes: found });
+    else if (data.moment === "afterToolCall" && data.toolCallId) this.#calls.found(data.toolCallId, found, this.#turn);
+  }
 
   /** The last message of the request is what the first turn answers; those before it are the past. */
   #begin(data) {

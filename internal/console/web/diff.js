@@ -13,13 +13,21 @@ import { revealCall, revealedCall } from "./suspect.js";
  * @returns {HTMLElement}
  */
 export function diffView(unified, { path, additions, deletions, note }) {
-  const rows = rowsOf(unified, path);
   return h("figure", { class: "diff" },
-    h("figcaption", {}, h("span", { class: "path mono" }, revealedCall(path)),
-      h("span", { class: "counts" }, h("span", { class: "plus" }, `+${additions}`), " ", h("span", { class: "minus" }, `−${deletions}`),
-        h("span", { class: "spoken" }, ` ${plural(additions, "line")} added, ${plural(deletions, "line")} removed`))),
-    note && h("p", { class: "hint" }, note),
-    rows.length === 0 ? h("p", { class: "muted" }, "No line changes.") : h("div", { class: "lines mono", dir: "ltr" }, foldedRows(rows)));
+    h("figcaption", {}, h("span", { class: "path mono" }, revealedCall(path)), countsView(additions, deletions)),
+    note && h("p", { class: "hint" }, note), linesView(unified, path) ?? h("p", { class: "muted" }, "No line changes."));
+}
+
+/** The lines of a change, one below the other; null: there are none. */
+export function linesView(unified, path) {
+  const rows = rowsOf(unified, path);
+  return rows.length === 0 ? null : h("div", { class: "lines mono", dir: "ltr" }, foldedRows(rows));
+}
+
+/** The numbers of added and removed lines: +3 −1. */
+export function countsView(additions, deletions) {
+  return h("span", { class: "counts" }, h("span", { class: "plus" }, `+${additions}`), " ", h("span", { class: "minus" }, `−${deletions}`),
+    h("span", { class: "spoken" }, ` ${plural(additions, "line")} added, ${plural(deletions, "line")} removed`));
 }
 
 function foldedRows(rows) {

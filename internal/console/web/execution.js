@@ -6,6 +6,7 @@ import { Problem, executionPath, get, sleep } from "./api.js";
 import { Asked } from "./asked.js";
 import { Conversation } from "./conversation.js";
 import { copyButton } from "./curl.js";
+import { DiskPanel } from "./diskpanel.js";
 import { attribute, fill, h, painter, say } from "./dom.js";
 import { Line, Settings, origin } from "./facts.js";
 import { Feed } from "./feed.js";
@@ -19,6 +20,7 @@ import { reveal, revealText } from "./reveal.js";
 import { Sight } from "./sight.js";
 import { Cancel, Interrupted, closeButton } from "./stop.js";
 import { followExecution, isTerminal } from "./stream.js";
+import { Taking } from "./taking.js";
 import { Tree } from "./tree.js";
 import { Windowed } from "./windowed.js";
 
@@ -51,13 +53,16 @@ class Page {
     this.asked = new Asked({ shell: page.shell, execution }, this.signal);
     this.sight = new Sight(this.signal, () => this.anchors(), () => this.drawBelow());
     this.draw = painter(() => !this.signal.aborted && this.sight.steady(() => this.drawAll()));
-    this.scene = { execution: this.id, sight: this.sight, asked: this.asked, opened: new Map(), originOf: (call) => this.conversation.originOf(call),
+    const delegates = () => !execution.parent && this.conversation.rows().some((row) => row.tool?.children?.length > 0);
+    const disk = new Taking(this.id, { place: page.main, signal: this.signal, sight: this.sight, points: this.conversation.points, delegates });
+    this.scene = { execution: this.id, sight: this.sight, asked: this.asked, disk, opened: new Map(), originOf: (call) => this.conversation.originOf(call),
       hasEnded: () => this.conversation.standing.ended !== undefined, parentOf: (row) => this.conversation.parentOf(row) };
     this.list = h("section", { class: "conversation", "aria-label": "Conversation" });
     this.rows = new Windowed(this.list, this.sight, { make: (row) => viewOf(row, this.scene), estimate: estimateOf });
     this.parts = {
       line: new Line(execution), settings: new Settings(execution), plan: new Plan(), result: new Result(this.sight), feed: new Feed(this.signal),
         followUp: new FollowUp(this.id), tree: new Tree(execution, (draw) => this.sight.steady(draw)),
+      disk: new DiskPanel(execution, disk, (call) => this.conversation.toolOf(call)),
       interrupted: new Interrupted(this.id), cancel: new Cancel(this.id, (answer) => this.stopping(answer)),
     };
   }
@@ -75,7 +80,7 @@ class Page {
   // ——— what stands where ———
 
   lay() {
-    const { line, settings, tree, plan, result, feed, followUp, interrupted, cancel } = this.parts;
+    const { line, settings, tree, disk, plan, result, feed, followUp, interrupted, cancel } = this.parts;
     const title = titleOf(this.execution);
     this.page.shell.title(revealText(title.slice(0, 40)));
     this.state = h("p", { class: "notice warn", role: "status", hidden: true });
@@ -87,7 +92,7 @@ class Page {
       copyButton("Copy as curl", () => curlOf(this.execution)), h("a", { class: "button", href: `#/new?from=${encodeURIComponent(this.id)}` },
         "Start another"));
     fill(this.page.main, pathView(this.execution.parent?.path, this.id), h("h1", {}, reveal(title)), h("div", { class: "bar" }, line.element, cancel.element), origin(this.execution, this.signal), controls,
-      settings.element, tree.element, this.state, this.trouble,
+      settings.element, tree.element, disk.element, this.state, this.trouble,
       h("div", { class: "columns" }, h("div", { class: "talk" }, plan.element, h("h2", { class: "spoken" }, "Conversation"), this.list, this.newBelow,
         interrupted.element, result.element, this.close, followUp.element), feed.element));
   }
@@ -118,11 +123,12 @@ class Page {
 
   drawAll() {
     const { execution, conversation: { standing } } = this;
-    const { line, settings, plan, result, followUp, interrupted } = this.parts;
+    const { line, settings, disk, plan, result, followUp, interrupted } = this.parts;
     const changed = this.changed;
     this.changed = new Set();
     line.show(execution, standing);
     settings.show(execution, standing);
+    disk.show();
     plan.show(standing.plan);
     interrupted.show(standing);
     this.rows.show(this.conversation.rows(), changed);

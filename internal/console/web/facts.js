@@ -1,9 +1,10 @@
 // What is known of an execution besides its conversation: the line of numbers at its head, and all that it was asked to be.
 
+import { executionPath } from "./api.js";
 import { age, tick } from "./clock.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { executionEnvironment } from "./environment.js";
-import { amount, cost, duration, moment, words } from "./format.js";
+import { amount, cost, duration, moment, shortId, words } from "./format.js";
 import { showJSON } from "./json.js";
 import { reveal } from "./reveal.js";
 
@@ -89,7 +90,7 @@ const tokens = [
 /** What stands elsewhere on the page is not repeated; what a newer server adds is shown as well. */
 const elsewhere = new Set([
   "id", "status", "prompt", "messages", "usage", "output", "progress", "turn", "queuePosition", "nextAttempt", "pendingApprovals", "pendingToolCalls", "generation",
-    "lastSeq", "parent", "createdAt",
+    "lastSeq", "parent", "createdAt", "sharesFolderWith",
   "updatedAt", "endedAt", "agentSession", "model",
 ]);
 
@@ -113,10 +114,12 @@ const named = { runbook: ", chosen for its runbook", default: ", the default" };
 
 /** Who and what: source, folder, id, when. */
 export function origin(execution, signal) {
-  const { environment, source, model, id, createdAt, workingDirectory } = execution;
+  const { environment, source, model, id, createdAt, workingDirectory, sharesFolderWith } = execution;
   const answers = source.type === "acp" ? source.command : "internal agent";
   return h("p", { class: "origin small muted" }, "by ", h("span", {}, reveal(answers)), source.model && [", model ", h("span", {}, reveal(source.model)), named[model?.from]],
     ", created ",
     age(h("time", { datetime: createdAt, title: moment(createdAt) }), createdAt), " in ", h("span", { class: "mono" }, reveal(workingDirectory)), " · ",
-      h("span", { class: "mono" }, id), environment && h("span", { class: "seen" }, executionEnvironment(environment, signal)));
+      h("span", { class: "mono" }, id), environment && h("span", { class: "seen" }, executionEnvironment(environment, signal)),
+    sharesFolderWith?.length > 0 && h("span", { class: "seen" }, "Also at work in this folder:",
+      sharesFolderWith.map((other) => [" ", h("a", { class: "mono", href: `#${executionPath(other)}` }, shortId(other))])));
 }

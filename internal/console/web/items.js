@@ -2,6 +2,7 @@
 // is other than before, so that focus, open details and selections stay. All that models, agents and people say passes through reveal.
 
 import { diffView } from "./diff.js";
+import { changesView, rollbackView } from "./diskrows.js";
 import { attribute, h, say } from "./dom.js";
 import { wholeText } from "./fold.js";
 import { plural, words } from "./format.js";
@@ -16,7 +17,7 @@ import { toolView } from "./toolrow.js";
 /**
  * Makes the view of a row.
  * @param {object} row an item or a notice
- * @param {object} scene {execution: its id, sight, asked, originOf(toolCallId), parentOf(row), hasEnded(), opened: Map of what the person has opened}
+ * @param {object} scene {execution: its id, sight, asked, disk, originOf(toolCallId), parentOf(row), hasEnded(), opened: Map of what the person has opened}
  */
 export function viewOf(row, scene) {
   const view = (lookup(kinds, row.kind) ?? unknownView)(row, scene);
@@ -41,10 +42,11 @@ function standBelow(element, parent, { parentOf }) {
 export function estimateOf(row) {
   const text = row.message?.text ?? "";
   if (row.kind === "diff") return 90 + 24 * Math.min(200, row.diff.additions + row.diff.deletions);
-  return row.kind === "message" ? 60 + 24 * Math.ceil(text.length / 90) : row.kind === "tool" ? 120 + 32 * (row.tool.children?.length ?? 0) : 48;
+  return row.kind === "message" ? 60 + 24 * Math.ceil(text.length / 90) : row.kind === "tool" ? 120 + 32 * (row.tool.children?.length ?? 0) + (row.tool.changes ? 40 : 0) : 48;
 }
 
-const kinds = { message: messageView, reasoning: reasoningView, tool: toolView, diff: diffItemView, blocks: blocksView, summary: summaryView, notice: noticeView };
+const kinds = { message: messageView, reasoning: reasoningView, tool: toolView, diff: diffItemView, blocks: blocksView, summary: summaryView, changes: changesView,
+  rollback: rollbackView, notice: noticeView };
 
 /** A text that streams into an element. */
 class Stream {

@@ -28,6 +28,14 @@ const goesOn = { load: "The agent took its session up again.", fresh: "A new ses
 
 const limits = { tokens: "tokens", cost: "cost", toolCalls: "tool calls", seconds: "seconds of active time", events: "events of the log" };
 
+const unrecorded = {
+  unavailable: "This execution has no checkpoints: what it changes on disk can neither be shown nor taken back.",
+  turnBegins: "No checkpoint could be taken before this turn.",
+  beforeToolCall: "No checkpoint could be taken before a call.",
+  afterToolCall: "What a call has changed on disk is not known: no checkpoint could be taken after it.",
+  turnEnds: "What this turn has changed on disk is not known: no checkpoint could be taken after it.",
+};
+
 const notices = {
   "execution.stateChanged": ({ to, reason }) => (to === "interrupted" ? warn("Interrupted: somebody must choose how it continues.", reason) : undefined),
   "prompt.discarded": () => warn("A prompt that waited was not sent: the execution ended before its turn."),
@@ -50,6 +58,8 @@ const notices = {
     summary ? undefined : // an item
       info(`${plural(results, "old tool result")} cut down for the model: about ${amount(before)} tokens are now ${amount(after)}. The log has them whole.`),
   "context.summaryFailed": ({ model, code, message }) => warn(`The model ${model} could not summarize the conversation; old tool results are cut instead.`, `${code}: ${message}`),
+  "checkpoint.created": ({ status, moment, error }) => (status === "taken" ? undefined : warn(lookup(unrecorded, status === "failed" ? moment : status)
+    ?? "No checkpoint could be taken.", error?.message)),
   "budget.warned": ({ limit, used, max }) => warn(`Four fifths of the budget are used up: ${amount(used)} of ${amount(max)} (${lookup(limits, limit) ?? limit}).`),
   "delegate.updated": ({ status }) => (status === "interrupted" ? warn("An agent below is interrupted: somebody must choose on its page how it continues.") : undefined),
   "execution.completed": ({ finishReason }) => info(finishReason === "expired" ? "Completed: it was idle for too long." : "Completed."),

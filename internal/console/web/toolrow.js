@@ -3,6 +3,7 @@
 import { argumentsView } from "./arguments.js";
 import { Children } from "./children.js";
 import { tick } from "./clock.js";
+import { DiskChanges } from "./diskrows.js";
 import { attribute, fill, h, say } from "./dom.js";
 import { duration, measured, words } from "./format.js";
 import { showJSON } from "./json.js";
@@ -20,12 +21,12 @@ export function toolView(row, scene) {
     badge: h("span", { class: "badge" }), about: h("span", { class: "row" }), summary: h("p", { class: "summary" }), facts: h("p",
       { class: "small muted facts-line" }),
     progress: h("p", { class: "small muted call-progress" }), timer: h("span", { class: "small muted" }), asks: h("div", { class: "stack" }), error: h("p", { class: "error" }), children: new Children(), printed: new Printed(), files: new FilesView(scene.execution), note: h("p",
-      { class: "notice warn small" }),
+      { class: "notice warn small" }), disk: diskOf(row, scene),
   };
   const args = argumentsDetails(row, scene.opened);
   const element = article("tool",
     h("div", { class: "row spread" }, h("span", { class: "row" }, parts.badge, parts.about), h("span", { class: "row" }, parts.timer, time(row))),
-    parts.summary, args.element, parts.children.element, parts.asks, parts.progress, parts.printed.element, parts.files.element, parts.note, parts.error, parts.facts);
+    parts.summary, args.element, parts.children.element, parts.asks, parts.progress, parts.printed.element, parts.files.element, parts.note, parts.error, parts.disk.element, parts.facts);
   const update = (next) => {
     args.update(next);
     updateTool(parts, next, scene);
@@ -49,10 +50,16 @@ function updateTool(parts, { tool }, scene) {
   parts.progress.hidden = progress === "";
   parts.printed.show(tool.error && tool.output === tool.error.message ? "" : tool.output);
   parts.files.show(tool.files);
+  parts.disk.show(tool.changes);
   say(parts.note, noteOf(tool));
   parts.note.hidden = noteOf(tool) === "";
   once(parts.error, showJSON(tool.error ?? null), () => (tool.error ? reveal(`${tool.error.code}: ${tool.error.message}`) : ""));
   once(parts.facts, factsOf(tool, scene.originOf(tool.toolCallId)), (text) => reveal(text));
+}
+
+function diskOf(row, scene) {
+  const { toolCallId } = row.tool;
+  return new DiskChanges(row.id, scene, () => ({ query: { toolCallId }, point: scene.disk.points.beforeCall(toolCallId), what: "this call" }));
 }
 
 /** What a person should know of a call besides its status. */

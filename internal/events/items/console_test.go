@@ -48,6 +48,7 @@ func TestTheConsoleIsGivenTheSameItems(t *testing.T) {
 		"summary":    {domain.Request{Prompt: "Look after it."}, summaryWork()},
 		"delegates":  {domain.Request{Prompt: "Plan the move."}, delegateWork()},
 		"delegating": {domain.Request{Prompt: "Plan the move."}, delegating()},
+		"disk":       {domain.Request{Prompt: "Change the port."}, diskWork()},
 		"odd":        {domain.Request{Prompt: "Surprise me."}, oddWork()},
 		"chance":     {domain.Request{Prompt: "Go."}, rapid.Custom(randomScript).Example(15)},
 		"failed":     {domain.Request{Prompt: "Go."}, cutShort(domain.StatusFailed)},

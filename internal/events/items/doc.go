@@ -3,7 +3,8 @@
 // # Model
 //
 // A [Reducer] takes the events of one log in order and keeps the list of [Item]. There is one item for each message, each run of reasoning,
-// each tool call, each file that a call wants to change, and each generation of blocks. An event adds an item or changes one; items are
+// each tool call, each file that a call wants to change, each generation of blocks, and each rollback; and one for the changes of a turn of an external agent
+// on disk. The changes of a call on disk belong to the item of the call. An event adds an item or changes one; items are
 // never removed or moved. The list is in the order in which the items began.
 //
 // Events change items that began long before, so the end of a log alone is not enough to make items. To continue in the middle of a log, a
@@ -28,7 +29,7 @@
 //
 // # Limits
 //
-// A diff shows the requested change, in the lines that the call names; the file was not read. So the lines of an edit are numbered from 1, a
+// A diff shows the requested change, not the one that a checkpoint has found, in the lines that the call names; the file was not read. So the lines of an edit are numbered from 1, a
 // whole file that is written counts as added, and a change in several places is shown once. The diff is for reading, not for a program that
 // applies patches.
 //

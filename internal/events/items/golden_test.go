@@ -25,6 +25,7 @@ func TestWholeConversations(t *testing.T) {
 		"summary":    {domain.Request{Prompt: "Look after it."}, summaryWork()},
 		"delegates":  {domain.Request{Prompt: "Plan the move."}, delegateWork()},
 		"delegating": {domain.Request{Prompt: "Plan the move."}, delegating()},
+		"disk":       {domain.Request{Prompt: "Change the port."}, diskWork()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all, err := Reduce(c.request, c.script.Checked(t))

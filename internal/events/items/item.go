@@ -28,6 +28,8 @@ type Item struct {
 	Diff      *Diff      `json:"diff,omitempty"`
 	Blocks    *Blocks    `json:"blocks,omitempty"`
 	Summary   *Summary   `json:"summary,omitempty"`
+	Changes   *Changes   `json:"changes,omitempty"`
+	Rollback  *Rollback  `json:"rollback,omitempty"`
 }
 
 // Kind is the kind of an item.
@@ -40,6 +42,8 @@ const (
 	KindDiff      Kind = "diff"
 	KindBlocks    Kind = "blocks"
 	KindSummary   Kind = "summary"
+	KindChanges   Kind = "changes"
+	KindRollback  Kind = "rollback"
 )
 
 // Status says whether an item may still change.
@@ -97,6 +101,8 @@ type Tool struct {
 	Approvals  []Approval          `json:"approvals"` // in the order in which people were asked
 	Children   []Child             `json:"children,omitempty"`
 	Error      *domain.Failure     `json:"error,omitempty"`
+	// Changes lists the changes on disk that the checkpoints after the call have found, in their order. A call nearly always has one at most.
+	Changes []Changes `json:"changes,omitempty"`
 }
 
 // ToolStatus is how far a call has come. The last six are outcomes; see [domain.Outcome].
@@ -181,6 +187,36 @@ type Summary struct {
 	Model     string `json:"model"`
 }
 
+// Changes lists the changes on disk that a checkpoint has found since the checkpoint before. As an item of its own it has the changes of a turn of an external
+// agent, or of a call that was stopped.
+type Changes struct {
+	Checkpoint   int           `json:"checkpoint"`   // its number in the execution
+	Files        []ChangedFile `json:"files"`        // the first ones, by folder and path
+	ChangedPaths int           `json:"changedPaths"` // the number of all changed paths
+	Additions    int           `json:"additions"`    // lines in all changed paths
+	Deletions    int           `json:"deletions"`
+}
+
+// ChangedFile is a path that has changed on disk. GET /executions/{id}/diff has the contents.
+type ChangedFile struct {
+	Path      string                `json:"path"`           // absolute
+	From      string                `json:"from,omitempty"` // the earlier path of a renamed file, absolute
+	Kind      domain.PathChangeKind `json:"kind"`
+	By        domain.ChangeBy       `json:"by,omitempty"` // empty: unknown
+	Binary    bool                  `json:"binary,omitempty"`
+	Additions int                   `json:"additions"`
+	Deletions int                   `json:"deletions"`
+}
+
+// Rollback is a rollback by a person.
+type Rollback struct {
+	Number  int                     `json:"number"`  // in the execution
+	To      int                     `json:"to"`      // the number of the checkpoint
+	Folders []domain.RestoredFolder `json:"folders"` // each with the first paths of its lists
+	Error   *domain.Failure         `json:"error,omitempty"`
+	By      domain.Actor            `json:"by"`
+}
+
 // clone returns a copy that shares only immutable data with i.
 func (i Item) clone() Item {
 	i.Message = copied(i.Message)
@@ -188,9 +224,12 @@ func (i Item) clone() Item {
 	i.Diff = copied(i.Diff)
 	i.Blocks = copied(i.Blocks)
 	i.Summary = copied(i.Summary)
+	i.Changes = copied(i.Changes)
+	i.Rollback = copied(i.Rollback)
 	if i.Tool = copied(i.Tool); i.Tool != nil {
 		i.Tool.Approvals = slices.Clone(i.Tool.Approvals)
 		i.Tool.Children = slices.Clone(i.Tool.Children)
+		i.Tool.Changes = slices.Clone(i.Tool.Changes)
 	}
 	return i
 }

@@ -1,13 +1,16 @@
 package items
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"signoff/internal/diff"
 )
 
 // splitPatch splits the argument of the tool patch into the parts of each file, unchanged. A part that cannot be applied fails as a call.
 func splitPatch(patch string) []fileDiff {
-	all := lines(patch)
+	all := slices.Collect(strings.Lines(patch))
 	var files []fileDiff
 	for at := 0; at < len(all) && len(files) < maxChanges; {
 		if !beginsFile(all, at) {
@@ -48,10 +51,10 @@ func patchedPath(before, after string) string {
 	from, to := patchedName(before), patchedName(after)
 	stripped, isOld := strings.CutPrefix(from, "a/")
 	renamed, isNew := strings.CutPrefix(to, "b/")
-	if (isOld || from == devNull) && (isNew || to == devNull) {
+	if (isOld || from == diff.DevNull) && (isNew || to == diff.DevNull) {
 		from, to = stripped, renamed
 	}
-	if to == devNull {
+	if to == diff.DevNull {
 		to = from
 	}
 	path, _ := bounded(to, pathBytes)

@@ -82,9 +82,19 @@ func (r *Reducer) take(payload domain.Payload) error {
 	case domain.ToolCallCompleted:
 		r.completed(p)
 	default:
+		r.takeDisk(payload)
 		r.takeDelegate(payload)
 	}
 	return nil
+}
+
+func (r *Reducer) takeDisk(payload domain.Payload) {
+	switch p := payload.(type) {
+	case domain.CheckpointCreated:
+		r.checkpointed(p)
+	case domain.RollbackCompleted:
+		r.rolledBack(p)
+	}
 }
 
 func (r *Reducer) takeDelegate(payload domain.Payload) {

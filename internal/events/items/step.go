@@ -22,6 +22,7 @@ var itemTypes = []domain.EventType{
 	domain.ToolCallCompletedType, domain.ApprovalRequestedType, domain.ApprovalResolvedType,
 	domain.BlocksGeneratedType, domain.BlocksAcceptedType, domain.ContextCompactedType,
 	domain.DelegateStartedType, domain.DelegateUpdatedType, domain.DelegateAskedType, domain.DelegateAnsweredType, domain.DelegateReturnedType,
+	domain.CheckpointCreatedType, domain.RollbackCompletedType,
 	domain.ExecutionCompletedType, domain.ExecutionFailedType, domain.ExecutionCancelledType, domain.ExecutionTimedOutType,
 }
 
@@ -78,6 +79,11 @@ func (r *Reducer) Keys(step Step) []string {
 		return r.delegateKeys(r.delegateAsking(p.ApprovalID))
 	case domain.DelegateReturned:
 		return r.delegateKeys(r.delegate(p.ExecutionID))
+	case domain.CheckpointCreated:
+		if isAfterCall(p) {
+			return r.callKey(p.ToolCallID)
+		}
+		return nil
 	case domain.ExecutionEnded:
 		return append(r.currentKey(), r.askingKeys()...)
 	default:

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the stored form. Raise it with every change to the items of the same events, or to the stored form: stored items are
 // then made again.
-const Version = 5
+const Version = 6
 
 // Resume returns a reducer that continues behind a stored fold. Rows of items are restored when they are needed: see [Reducer.Keys].
 func Resume(request domain.Request, fold domain.ItemFold) (*Reducer, error) {
@@ -171,6 +171,10 @@ func (s itemState) whole() bool {
 		return s.Blocks != nil
 	case KindSummary:
 		return s.Summary != nil
+	case KindChanges:
+		return s.Changes != nil
+	case KindRollback:
+		return s.Rollback != nil
 	default:
 		return false
 	}

@@ -113,6 +113,7 @@ func (p *Programs) process(name string, server mcp.Server, use mcp.Use) (sandbox
 	if err := keepsSecrets(server, e, use.Environment); err != nil {
 		return sandbox.Process{}, err
 	}
+	e.Clone = use.Environment.Clone
 	endpoint, err := p.config.Servers.Endpoint(name, server)
 	if err != nil {
 		return sandbox.Process{}, err

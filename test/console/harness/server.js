@@ -44,8 +44,11 @@ export class Server {
     folders.add(home);
   }
 
-  /** Starts a server over a scripted model; without one it has the demo's. env is added to its environment, more goes into signoff.yaml as it stands. */
-  static async up({ model, env, ...more } = {}) {
+  /**
+   * Starts a server over a scripted model; without one it has the demo's. env is added to its environment, more goes into signoff.yaml as it stands. Executions
+   * take no checkpoints, unless their request wants them: each of them costs starts of git.
+   */
+  static async up({ model, env, settings, ...more } = {}) {
     const server = new Server(await mkdtemp(join(tmpdir(), "signoff-console-")), env);
     const demo = { provider: "demo" };
     const models =
@@ -54,7 +57,7 @@ export class Server {
         : { default: "scripted", scripted: { provider: "openai", model: "m", baseUrl: model.url }, demo };
     try {
       await mkdir(server.workspace);
-      await writeFile(join(server.home, "signoff.yaml"), JSON.stringify({ models, ...more })); // JSON is YAML
+      await writeFile(join(server.home, "signoff.yaml"), JSON.stringify({ models, settings: { defaultCheckpoints: "off", ...settings }, ...more })); // JSON is YAML
       await server.start();
       if (server.sandbox === "none") await server.withoutWalls();
     } catch (error) {

@@ -15,15 +15,17 @@ var ann = domain.Actor{KeyID: "key-1", Name: "Ann"}
 type generator struct {
 	*rapid.T
 	*Script
-	turn       int
-	message    string // that is open; empty: none
-	thought    bool
-	numbers    int
-	calls      []*generatedCall // without an outcome
-	past       []*generatedCall // with one
-	generation int
-	submitted  bool
-	children   []*generatedChild
+	turn        int
+	message     string // that is open; empty: none
+	thought     bool
+	numbers     int
+	calls       []*generatedCall // without an outcome
+	past        []*generatedCall // with one
+	generation  int
+	submitted   bool
+	children    []*generatedChild
+	checkpoints int
+	rollbacks   int
 }
 
 type generatedCall struct {
@@ -53,6 +55,7 @@ func Random(t *rapid.T, least, most int) *Script {
 		w.writeMessage, w.writeMessage, w.writeMessage, w.endMessage, w.request, w.request, w.ask, w.resolve, w.start, w.start, w.print, w.print, w.report, w.report,
 		w.complete, w.restart, w.nextTurn, w.generate, w.accept, w.writeOther, w.reportLate, w.queue, w.lose, w.pause, w.startAgain, w.tell,
 		w.delegate, w.delegate, w.await, w.moveChild, w.moveChild, w.askInChild, w.answerInChild, w.returnChild,
+		w.checkpoint, w.checkpoint, w.rollBack,
 	}
 	for range rapid.IntRange(least, most).Draw(t, "steps") {
 		all[rapid.IntRange(0, len(all)-1).Draw(t, "step")]()
@@ -405,6 +408,45 @@ func (w *generator) accept() {
 		w.submitted = false
 		w.Add(domain.BlocksAccepted{Generation: w.generation, By: ann})
 	}
+}
+
+// checkpoint takes one, of which some are of a call that has ended long ago: a scan may take a while.
+func (w *generator) checkpoint() {
+	taken := domain.CheckpointCreated{Turn: w.turn, Status: domain.CheckpointTaken, Folders: []domain.CheckpointFolder{}}
+	taken.Moment = rapid.SampledFrom([]domain.CheckpointMoment{
+		domain.TurnBegins, domain.BeforeToolCall, domain.AfterToolCall, domain.AfterToolCall, domain.TurnEnds, domain.BeforeRollback, domain.AfterRollback,
+	}).Draw(w.T, "moment")
+	if calls := slices.Concat(w.calls, w.past); len(calls) > 0 && (taken.Moment == domain.BeforeToolCall || taken.Moment == domain.AfterToolCall) {
+		taken.ToolCallID = rapid.SampledFrom(calls).Draw(w.T, "call").id
+	}
+	if rapid.IntRange(0, 4).Draw(w.T, "fails") == 0 {
+		taken.Status, taken.Error = domain.CheckpointFailed, &domain.Failure{Code: domain.CodeCheckpointFailed, Message: "The disk is full."}
+	} else {
+		w.checkpoints++
+		taken.Checkpoint = w.checkpoints
+		for _, path := range rapid.SliceOfN(rapid.SampledFrom([]string{"/", "/w"}), 1, 2).Draw(w.T, "folders") {
+			taken.Folders = append(taken.Folders, w.recorded(path))
+		}
+	}
+	w.Add(taken)
+}
+
+func (w *generator) recorded(path string) domain.CheckpointFolder {
+	folder := domain.CheckpointFolder{Path: path, Tree: fmt.Sprint(w.checkpoints), Changes: []domain.PathChange{}, NotCovered: []domain.NotCoveredPath{}}
+	for range rapid.IntRange(0, 2).Draw(w.T, "changes") {
+		folder.Changes = append(folder.Changes, domain.PathChange{
+			Path: w.name("file"), Kind: "renamed", From: rapid.SampledFrom([]string{"", "old"}).Draw(w.T, "from"), Additions: 2, Deletions: 1,
+			By: rapid.SampledFrom([]domain.ChangeBy{"", domain.ByExecution, domain.ByOthers, domain.ByUncertain}).Draw(w.T, "by"),
+		})
+	}
+	folder.ChangedPaths, folder.Additions, folder.Deletions = len(folder.Changes), 2*len(folder.Changes), len(folder.Changes)
+	return folder
+}
+
+func (w *generator) rollBack() {
+	w.rollbacks++
+	w.Add(domain.RollbackCompleted{Turn: w.turn, Rollback: w.rollbacks, To: 1, By: ann, Folders: []domain.RestoredFolder{{
+		Path: "/w", Restored: []string{"file"}, RestoredCount: 1, Kept: []domain.KeptPath{{Path: "kept", Reason: "uncertain"}}, KeptCount: 1}}})
 }
 
 // writeOther adds events that are no part of the conversation.
