@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { card, loaded, status, visit } from "./harness/browser.js";
 import { lower, raise } from "./harness/stage.js";
+import { misfits } from "./harness/touch.js";
 
 let server;
 let browser;
@@ -17,37 +18,6 @@ before(async () => {
 after(lower);
 
 const small = { ...{ device: "phone" }, viewport: { width: 360, height: 740 } };
-
-/** Says where a page does not fit, and what on it a thumb would miss. */
-async function misfits(page, what) {
-  const found = await page.evaluate(() => {
-    const root = document.documentElement;
-    const wide = [...document.querySelectorAll("body *")].filter(
-      (one) => one.getBoundingClientRect().right > root.clientWidth + 1 && !one.closest(".scroll, [tabindex='0'], .skip, pre, table"),
-    );
-    const labelled = (one) => (["checkbox", "radio"].includes(one.type) ? (one.closest("label") ?? one.labels?.[0]?.parentElement ?? one) : one);
-    const targets = [...document.querySelectorAll("button, .button, select, textarea, input, summary, nav a, [role='button'], [role='tab']")];
-    const seen = targets.filter(
-      (one) => one.checkVisibility({ visibilityProperty: true }) && one.getClientRects().length > 0 && !one.classList.contains("skip"),
-    );
-    const little = seen.filter((one) => {
-      const box = labelled(one).getBoundingClientRect();
-      return box.height < 43.5 || box.width < 43.5;
-    });
-    const say = (one) => {
-      const { width, height, right } = one.getBoundingClientRect();
-      return `${one.outerHTML.slice(0, 120)} ${Math.round(width)} × ${Math.round(height)}, right end at ${Math.round(right)}`;
-    };
-    return {
-      sideways: root.scrollWidth > root.clientWidth ? [`${root.scrollWidth} of ${root.clientWidth}`, ...wide.slice(0, 5).map(say)] : [],
-      little: little.slice(0, 10).map(say),
-    };
-  });
-  return [
-    ...found.sideways.map((one) => `${what} scrolls sideways: ${one}`),
-    ...found.little.map((one) => `${what} has a target below 44 px: ${one}`),
-  ];
-}
 
 /** A call with everything that is wide. */
 const wideCommand = `grep -r ${"averylongwordwithoutanyblank".repeat(12)} /srv/${"folder/".repeat(40)} | sort | uniq -c`;
