@@ -24,6 +24,7 @@ type hosted struct {
 	testing.TB
 	home   home
 	server *server
+	fields object       // of the request for an execution, beside those that all have
 	all    []*execution // in this scenario; the last one is spoken with
 }
 
@@ -77,6 +78,9 @@ func (h *hosted) remove(e *execution) {
 
 func (h *hosted) now() *execution { return h.all[len(h.all)-1] }
 
+// path is that of something of the newest execution.
+func (h *hosted) path(of string) string { return "/executions/" + h.now().id + of }
+
 // turn is what is known of the newest prompt's turn.
 func (e *execution) turn() *hostedTurn { return e.numbered(len(e.prompts)) }
 
@@ -102,9 +106,9 @@ func (h *hosted) prompt(text string) {
 		h.further(text, "enqueue")
 		return
 	}
-	body := object{
+	body := harness.With(object{
 		"source": object{"type": "acp", "command": h.home.builtin()}, "prompt": text, "keepOpen": true, "debug": true,
-	}
+	}, h.fields)
 	if len(h.all) > 0 {
 		body["resumeFrom"] = h.now().id
 	}
@@ -246,6 +250,18 @@ func (h *hosted) answer(q question, approve bool) {
 	}
 	request[any](h.server, "POST", "/approvals/"+q.id, decision)
 	h.until("the decision", func(e *execution) bool { return !slices.Contains(e.pending, q.id) })
+}
+
+// approves approves whatever the agent asks until its turn ends.
+func (h *hosted) approves() turn {
+	h.Helper()
+	for {
+		h.until("a question or the end of the turn", func(e *execution) bool { return len(e.pending) > 0 || e.turn().ended })
+		if len(h.now().pending) == 0 {
+			return h.now().turn().turn
+		}
+		h.answer(question{id: h.now().pending[0]}, true)
+	}
 }
 
 // cancel is that of the execution. Its session can be taken up nevertheless.

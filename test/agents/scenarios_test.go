@@ -53,6 +53,7 @@ const (
 	lookPrompt, lookAnswer             = "look at the file", "The file has been looked at."
 	handedPrompt, handedAnswer         = "hand it on", "That is all of it."
 	continuedPrompt, continuedAnswer   = "go on with the task", "It has been looked after."
+	changePrompt, changeAnswer         = "change the files", "The files have been changed."
 )
 
 // written is the file that the command of commandPrompt makes in the working folder.

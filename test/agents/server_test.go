@@ -53,6 +53,9 @@ func newServerWith(t testing.TB, h home, s *server, row, file object) *server {
 		row["setEnv"] = h.filled(h.setEnv)
 	}
 	file["agents"] = object{h.builtin(): row}
+	if file["settings"] == nil {
+		file["settings"] = object{"defaultCheckpoints": "off"} // each checkpoint costs starts of git; a test that wants them asks in its request
+	}
 	must(t, os.WriteFile(place, must2(json.Marshal(file))(t), 0o600)) // JSON is YAML
 	s.env = append(h.environment(h.env),
 		"SIGNOFF_ADDR=127.0.0.1:0", "SIGNOFF_CONFIG="+place, "SIGNOFF_DATA_DIR="+s.data, "SIGNOFF_WORKSPACE_ROOT="+h.workspace,
