@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"signoff/test/harness"
@@ -19,6 +20,9 @@ import (
 
 // patience is how long a client waits for an answer before it asks another replica.
 const patience = 3 * time.Second
+
+// rollbackPatience is how long it waits for a rollback or its preview: a server answers after half a minute at most, and does nothing else than start git a dozen times.
+const rollbackPatience = 40 * time.Second
 
 // answer is the response to a request; without a status the request may or may not have arrived.
 type answer struct {
@@ -38,7 +42,11 @@ func (a answer) String() string {
 
 // ask sends one request to one server.
 func (w *world) ask(ctx context.Context, s *server, method, path string, body any, headers ...string) answer {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	limit := patience
+	if strings.HasSuffix(path, "/rollback") {
+		limit = rollbackPatience
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	w.run.count("requests", 1)
 	response, err := w.client(s).Send(ctx, method, path, body, headers...)

@@ -112,6 +112,14 @@ func (s *stage) knows(setting string) bool {
 	return err == nil && strings.Contains(string(page), "`"+setting+"`")
 }
 
+// settings are the section of every server. Executions take no checkpoints, unless their request wants them: each of them costs starts of git.
+func (s *stage) settings() object {
+	if !s.knows("defaultCheckpoints") {
+		return object{}
+	}
+	return object{"defaultCheckpoints": "off"}
+}
+
 func (s *stage) close() {
 	if err := s.postgres.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)

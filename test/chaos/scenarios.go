@@ -36,7 +36,7 @@ func (s *scenarios) close() {
 
 // config writes a configuration with this model and these agents into a folder, and returns its path.
 func (s *scenarios) config(r *run, folder string, agents object) string {
-	content, err := json.Marshal(object{"agents": agents, "agentProfiles": specialists, "models": object{"default": "m", "m": object{
+	content, err := json.Marshal(object{"agents": agents, "agentProfiles": specialists, "settings": r.stage.settings(), "models": object{"default": "m", "m": object{
 		"provider": "openai", "model": "m", "baseUrl": s.server.URL + "/v1",
 	}}})
 	r.must(err)

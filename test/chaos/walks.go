@@ -53,6 +53,7 @@ var ways = map[string]struct {
 	"client": {object{"scenario": "client", "clientTools": []object{{
 		"name": "ring_bell", "description": "Rings the bell.", "class": "none", "schema": object{"type": "object"},
 	}}}, (*walker).answerAll},
+	"back":   {object{"scenario": "write", "checkpoints": "bestEffort"}, (*walker).takeBack},
 	"tree":   {harness.With(mayDelegate, object{"scenario": "tree"}), (*walker).approveTree},
 	"accept": {blocksWanted, (*walker).acceptBlocks},
 	"drop":   {blocksWanted, (*walker).dropBlocks},
@@ -284,6 +285,58 @@ func (k *walker) cancelAndDelete() {
 	delete(k.made, k.id)
 	k.mu.Unlock()
 	k.expected(k.w.insist(k.ctx, k.dice, http.MethodDelete, k.own(""), nil), "deleting", http.StatusAccepted, http.StatusNotFound)
+}
+
+// rollback is one rollback of an execution, as far as walkers look at it.
+type rollback struct {
+	State  domain.RollbackState
+	Error  *domain.Failure
+	Result *domain.RollbackResult
+}
+
+// takeBack lets the execution write, and takes it back. Of its rollbacks, each ends, and one changes something at most: others write in the folder, too, so that a path
+// may stay.
+func (k *walker) takeBack() {
+	k.approveAll(nil)
+	for range 5 {
+		preview := k.w.insist(k.ctx, k.dice, http.MethodPost, k.own("/rollback"), object{"to": 1, "dryRun": true})
+		var plan domain.RollbackPlan
+		if preview.status != http.StatusOK || preview.into(&plan) != nil {
+			k.expected(preview, "previewing a rollback", http.StatusNotFound, http.StatusConflict) // no checkpoint could be taken, or something runs in the folder
+			break
+		}
+		done := k.w.insist(k.ctx, k.dice, http.MethodPost, k.own("/rollback"), object{"to": 1, "hash": plan.Hash})
+		k.expected(done, "rolling back", http.StatusOK, http.StatusAccepted, http.StatusConflict)
+		if done.status == http.StatusOK {
+			break
+		}
+	}
+	for k.ctx.Err() == nil {
+		var all struct{ Items []rollback }
+		a := k.w.insist(k.ctx, k.dice, http.MethodGet, k.own("/rollbacks"), nil)
+		if a.status != http.StatusOK || a.into(&all) != nil {
+			k.expected(a, "reading the rollbacks")
+			return
+		}
+		open, restored := 0, 0
+		for _, one := range all.Items {
+			switch {
+			case one.State == domain.RollbackRequested || one.State == domain.RollbackRunning:
+				open++
+			case one.Result != nil:
+				for _, folder := range one.Result.Folders {
+					restored += folder.RestoredCount
+				}
+			}
+		}
+		if open == 0 {
+			if restored > 1 {
+				k.w.run.violate("%s: %s (%s): one file was written, and %d were taken back", k.w.name, k.key, k.id, restored)
+			}
+			return
+		}
+		rest(k.ctx, 100*time.Millisecond)
+	}
 }
 
 // answerAll plays the client that runs the tools.

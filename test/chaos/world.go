@@ -102,7 +102,7 @@ func (w *world) newServer(name string, s setup) (*server, error) {
 		return nil, err
 	}
 	config := filepath.Join(home, "signoff.yaml")
-	content, err := json.Marshal(object{"agentProfiles": specialists, "models": object{"default": "m", "m": object{
+	content, err := json.Marshal(object{"agentProfiles": specialists, "settings": w.run.stage.settings(), "models": object{"default": "m", "m": object{
 		"provider": "openai", "model": "m", "baseUrl": w.model.server.URL + "/v1",
 	}}})
 	if err != nil {
