@@ -31,7 +31,7 @@ func (t *target) send(ctx context.Context, method, path string, body any) (*http
 
 // create starts an execution whose agent follows the script.
 func (t *target) create(ctx context.Context, s script, more ...object) (id string, err error) {
-	body := harness.With(object{"source": object{"type": "internal"}, "prompt": s.String(), "capabilities": object{"execute": "ask"}}, more...)
+	body := harness.With(object{"source": object{"type": "internal"}, "prompt": s.String(), "capabilities": object{"execute": "ask", "write": "ask"}}, more...)
 	response, err := t.send(ctx, http.MethodPost, "/executions", body)
 	if err != nil {
 		return "", err

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"signoff/internal/domain"
 	"signoff/test/harness"
 )
 
@@ -38,54 +40,28 @@ var asking = script{chunks: 1, call: true}
 func decisions(ctx context.Context, at place) (sample, error) {
 	var waits []time.Duration
 	for i := range 5 + max(20, 60/at.scale) {
-		wait, err := at.decided(ctx)
+		took, err := at.carryOut(ctx, call{script: asking})
 		if err != nil {
 			return nil, err
 		}
 		if i >= 5 {
-			waits = append(waits, wait)
+			waits = append(waits, took.run)
 		}
 	}
 	return sample{"p50": milliseconds(quantile(waits, 0.5)), "p99": milliseconds(quantile(waits, 0.99))}, nil
 }
 
-// decided approves one call and returns how long it took until it ran.
-func (at place) decided(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	body, err := at.begin(ctx, asking)
-	if err != nil {
-		return 0, err
-	}
-	defer body.Close()
-	events := newEvents(body)
-	asked, err := events.until("approval.requested")
-	if err != nil {
-		return 0, err
-	}
-	begun := time.Now()
-	if err := at.decide(ctx, asked.approval()); err != nil {
-		return 0, err
-	}
-	ran, err := events.until("toolCall.completed")
-	if err != nil {
-		return 0, err
-	}
-	if _, err := events.until("execution.completed"); err != nil {
-		return 0, err
-	}
-	started, err := ran.commandTime()
-	return started.Sub(begun), err
-}
-
 // event is what is read of one: the figures that read events one by one are not about speed.
 type event struct {
-	Type string
+	Type domain.EventType
 	Data struct {
 		ApprovalID string
 		Approval   struct{ ID string }
-		Output     json.RawMessage // of a call a text, of an execution an object
+		Output     json.RawMessage         // of a call a text, of an execution an object
+		Outcome    domain.Outcome          // of a call
+		Status     domain.CheckpointStatus // of a checkpoint
 	}
+	arrived time.Time
 }
 
 func (e event) approval() string {
@@ -93,6 +69,18 @@ func (e event) approval() string {
 		return e.Data.ApprovalID
 	}
 	return e.Data.Approval.ID
+}
+
+// failure is the error of what did not happen: its time would be believed.
+func (e event) failure() error {
+	switch {
+	case e.Type == domain.CheckpointCreatedType && e.Data.Status != domain.CheckpointTaken:
+		return fmt.Errorf("a checkpoint is %q", e.Data.Status)
+	case e.Data.Outcome == domain.OutcomeFailed:
+		return fmt.Errorf("a call has failed: %.300s", e.Data.Output)
+	default:
+		return nil
+	}
 }
 
 // commandTime reads the time that the command printed.
@@ -114,20 +102,35 @@ type events struct{ frames harness.Frames }
 
 func newEvents(body io.Reader) events { return events{harness.NewFrames(body)} }
 
-// until returns the next event of a type.
-func (e events) until(kind string) (event, error) {
+// all returns the next event of each type, in whatever order they come.
+func (e events) all(kinds []domain.EventType) (map[domain.EventType]event, error) {
+	came := map[domain.EventType]event{}
+	for wanted := slices.Clone(kinds); len(wanted) > 0; {
+		next, err := e.until(wanted...)
+		if err != nil {
+			return nil, err
+		}
+		came[next.Type] = next
+		wanted = slices.DeleteFunc(wanted, func(kind domain.EventType) bool { return kind == next.Type })
+	}
+	return came, nil
+}
+
+// until returns the next event of one of the types.
+func (e events) until(kinds ...domain.EventType) (event, error) {
 	last := ""
 	for {
 		frame, err := e.frames.Next()
 		if err != nil {
-			return event{}, fmt.Errorf("no %s came (%w), the last event was %.300s", kind, err, last)
+			return event{}, fmt.Errorf("no %s came (%w), the last event was %.300s", kinds, err, last)
 		}
 		var next event
 		if err := json.Unmarshal([]byte(frame.Data), &next); err != nil {
 			return event{}, err
 		}
-		if next.Type == kind {
-			return next, nil
+		if slices.Contains(kinds, next.Type) {
+			next.arrived = time.Now()
+			return next, next.failure()
 		}
 		last = frame.Data
 	}

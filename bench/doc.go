@@ -3,7 +3,7 @@
 // A figure in milliseconds says more about the machine than about the program: another machine, or another
 // neighbour on this one, doubles it. So each figure stands beside that of a small program that did the same work in the same
 // round. This is the hub (the reference, 1.00): it decodes each chunk of the model, numbers it, keeps it in memory, encodes it once and
-// hands it to all followers. It stores nothing. What Signoff costs beyond that is the price of its promises.
+// hands it to all followers. It stores nothing, but for the checkpoints of one figure. What Signoff costs beyond that is the price of its promises.
 //
 // The contenders take turns within a round, each round in another order, and a ratio is formed within one round. A noisy
 // second then spoils a figure of one round, and not the median of the ratios. The short form has three rounds, so a noisy minute spoils the

@@ -31,7 +31,12 @@ type hubServer struct {
 
 // serveHub serves until ctx ends. Its commands run bare, or isolated as the server's.
 func serveHub(ctx context.Context, stdout io.Writer, modelURL string, isolated bool) (err error) {
-	turns := hubTurns{model: newModelClient(modelURL), child: bare, approvals: &hubApprovals{open: map[string]chan struct{}{}}}
+	checkpoints, err := newHubCheckpoints()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, checkpoints.close()) }()
+	turns := hubTurns{model: newModelClient(modelURL), child: bare, approvals: &hubApprovals{open: map[string]chan struct{}{}}, checkpoints: checkpoints}
 	if isolated {
 		var remove func() error
 		if turns.child, remove, err = confined(ctx); err != nil {

@@ -16,12 +16,12 @@ import (
 
 // agentTurn starts the external agent, prompts it, and writes its text into the log as it comes: without an SDK or a check, with one decoding of
 // each line.
-func agentTurn(ctx context.Context, log *hubLog, prompt string) (err error) {
+func agentTurn(ctx context.Context, log *hubLog, request hubRequest) (err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	requests, err := promptRequests(prompt)
+	requests, err := promptRequests(request.Prompt)
 	if err != nil {
 		return err
 	}

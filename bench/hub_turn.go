@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"signoff/internal/domain"
@@ -15,15 +17,23 @@ import (
 
 // hubRequest is what the hub reads of a request for an execution.
 type hubRequest struct {
-	Prompt string
-	Source struct{ Type string }
+	Prompt           string
+	Source           struct{ Type string }
+	Checkpoints      string
+	WorkingDirectory string
+}
+
+// takesCheckpoints reports whether there are checkpoints of the folder.
+func (r hubRequest) takesCheckpoints() bool {
+	return r.Checkpoints == string(domain.CheckpointsRequired)
 }
 
 // hubTurns is what all executions need.
 type hubTurns struct {
-	model     modelClient
-	child     child // runs an approved command
-	approvals *hubApprovals
+	model       modelClient
+	child       child // runs an approved command
+	approvals   *hubApprovals
+	checkpoints *hubCheckpoints
 }
 
 // run drives an execution to its end. It is the execution's only goroutine, also while it waits for a person.
@@ -32,7 +42,7 @@ func (h hubTurns) run(ctx context.Context, log *hubLog, request hubRequest) {
 	if request.Source.Type == "acp" {
 		turn = agentTurn
 	}
-	if err := turn(ctx, log, request.Prompt); err != nil {
+	if err := turn(ctx, log, request); err != nil {
 		log.addPayload(domain.ExecutionFailedType, map[string]any{"message": err.Error()})
 		return
 	}
@@ -40,8 +50,14 @@ func (h hubTurns) run(ctx context.Context, log *hubLog, request hubRequest) {
 }
 
 // turn asks the model until it calls for nothing more.
-func (h hubTurns) turn(ctx context.Context, log *hubLog, prompt string) error {
-	conversation := []chatMessage{{Role: "user", Content: prompt}}
+func (h hubTurns) turn(ctx context.Context, log *hubLog, request hubRequest) error {
+	if request.takesCheckpoints() {
+		if err := h.checkpoint(ctx, request.WorkingDirectory); err != nil {
+			return err
+		}
+		log.addCheckpoint()
+	}
+	conversation := []chatMessage{{Role: "user", Content: request.Prompt}}
 	for {
 		calls, err := h.readModel(ctx, log, conversation)
 		if err != nil || len(calls) == 0 {
@@ -49,7 +65,7 @@ func (h hubTurns) turn(ctx context.Context, log *hubLog, prompt string) error {
 		}
 		conversation = append(conversation, chatMessage{Role: "assistant", ToolCalls: calls})
 		for _, call := range calls {
-			output, err := h.carryOut(ctx, log, call)
+			output, err := h.carryOut(ctx, log, request, call)
 			if err != nil {
 				return err
 			}
@@ -124,13 +140,18 @@ func nextData(lines *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// carryOut asks a person, waits, and runs the command. The approval is open before its event shows it.
-func (h hubTurns) carryOut(ctx context.Context, log *hubLog, call chatCall) (output string, err error) {
-	var arguments struct {
-		Command string `json:"command"`
-	}
-	if err := json.Unmarshal([]byte(call.Function.Arguments), &arguments); err != nil || call.Function.Name != "bash" {
-		return "", errors.Join(errors.New("the model calls for something that is no command"), err)
+// hubArguments are those of the two tools that the hub has.
+type hubArguments struct {
+	Command string `json:"command,omitempty"` // of bash
+	Path    string `json:"path,omitempty"`    // of write
+	Content string `json:"content,omitempty"`
+}
+
+// carryOut asks a person, waits, and runs the call. The approval is open before its event shows it.
+func (h hubTurns) carryOut(ctx context.Context, log *hubLog, request hubRequest, call chatCall) (output string, err error) {
+	var arguments hubArguments
+	if err := json.Unmarshal([]byte(call.Function.Arguments), &arguments); err != nil {
+		return "", err
 	}
 	id, decided := h.approvals.ask()
 	log.addPayload(domain.ApprovalRequestedType, map[string]any{"approvalId": id, "toolCallId": call.ID, "arguments": arguments})
@@ -139,11 +160,35 @@ func (h hubTurns) carryOut(ctx context.Context, log *hubLog, call chatCall) (out
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	printed, err := h.child(ctx, arguments.Command)
+	switch call.Function.Name {
+	case "bash":
+		output, err = h.command(ctx, request, arguments.Command)
+	case "write":
+		err = os.WriteFile(filepath.Join(request.WorkingDirectory, arguments.Path), []byte(arguments.Content), 0o600)
+	default:
+		err = fmt.Errorf("the model calls for %q, which there is not", call.Function.Name)
+	}
 	if err != nil {
 		return "", err
 	}
-	output = strings.TrimSpace(string(printed))
 	log.addPayload(domain.ToolCallCompletedType, map[string]any{"toolCallId": call.ID, "output": output})
+	if arguments.Path == "" || !request.takesCheckpoints() {
+		return output, nil
+	}
+	if err := h.checkpoint(ctx, filepath.Join(request.WorkingDirectory, arguments.Path)); err != nil {
+		return "", err
+	}
+	log.addCheckpoint()
 	return output, nil
+}
+
+// command runs a command, behind a checkpoint where the request wants one.
+func (h hubTurns) command(ctx context.Context, request hubRequest, command string) (string, error) {
+	if request.takesCheckpoints() {
+		if err := h.checkpoint(ctx, request.WorkingDirectory); err != nil {
+			return "", err
+		}
+	}
+	printed, err := h.child(ctx, command)
+	return strings.TrimSpace(string(printed)), err
 }

@@ -113,11 +113,11 @@ func (o options) measure(ctx context.Context, journal *journal, chosen []figure)
 // figures is the order in which they are measured.
 func figures() []figure {
 	return slices.Concat(speedFigures(), turnFigures(), decisionFigures(), []figure{replayFigure()}, followerFigures(),
-		[]figure{waitingFigure(), startFigure(), agentFigure()})
+		[]figure{waitingFigure(), startFigure(), agentFigure(), checkpointFigure()})
 }
 
 // guarded are the figures of the short form.
-var guarded = []string{"full64", "paced", "turns", "create", "decision", "replay", "waiting", "start", "acp"}
+var guarded = []string{"full64", "paced", "turns", "create", "decision", "replay", "waiting", "start", "acp", "checkpoints"}
 
 func (o options) choose() ([]figure, error) {
 	all := figures()

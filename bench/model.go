@@ -16,6 +16,7 @@ import (
 const (
 	modelBuffer = 32 << 10 // what the model gathers at full speed before it sends
 	callCommand = "date +%s%N"
+	callContent = "A line of a file that a tool writes.\n"
 )
 
 // serveModel serves OpenAI's chat completions. The answer is a pure function of the script in the last user message and of whether
@@ -42,8 +43,8 @@ func completeChat(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	a := newChatAnswer(w, s)
-	if s.call && !answered {
-		a.callCommand()
+	if (s.call || s.write != "") && !answered {
+		a.callTool(s)
 		_ = a.end("tool_calls", 1) // the client has gone; there is nobody to tell, here and below
 		return
 	}
@@ -182,10 +183,14 @@ func (a *chatAnswer) chunk(i int) {
 	a.pending = append(a.pending, a.tail...)
 }
 
-func (a *chatAnswer) callCommand() {
-	arguments, _ := json.Marshal(map[string]string{"command": callCommand})
+func (a *chatAnswer) callTool(s script) {
+	name, wanted := "bash", map[string]string{"command": callCommand}
+	if s.write != "" {
+		name, wanted = "write", map[string]string{"path": s.write, "content": callContent}
+	}
+	arguments, _ := json.Marshal(wanted)
 	a.write(fmt.Sprintf(`"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call-0",`+
-		`"type":"function","function":{"name":"bash","arguments":%q}}]},"finish_reason":null}]`, arguments))
+		`"type":"function","function":{"name":%q,"arguments":%q}}]},"finish_reason":null}]`, name, arguments))
 }
 
 // end tells why the answer is over and what it cost.

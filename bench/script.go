@@ -18,7 +18,7 @@ const (
 // script is what the model is asked for. It travels as the words of the prompt, through whatever server is measured, and is the
 // whole state that model and client share:
 //
-//	bench chunks=400 rate=50 bytes=21 alternate call
+//	bench chunks=400 rate=50 bytes=21 alternate call write=notes.txt
 type script struct {
 	chunks    int  // of text; at least one
 	rate      int  // chunks per second; 0 is as fast as it goes
@@ -26,7 +26,8 @@ type script struct {
 	alternate bool // every second chunk is reasoning, so that no server can merge two chunks into one event
 	call      bool // first asks for a command, and speaks when it has the result
 
-	gate string // a named pipe, for external agents: behind the first chunk they wait until its other end is closed
+	write string // first asks for this file to be written, and speaks then
+	gate  string // a named pipe, for external agents: behind the first chunk they wait until its other end is closed
 }
 
 // withDefaults lets a script{chunks: 8} say no more than what it is about.
@@ -45,6 +46,9 @@ func (s script) String() string {
 	}
 	if s.call {
 		text += " call"
+	}
+	if s.write != "" {
+		text += " write=" + s.write
 	}
 	if s.gate != "" {
 		text += " gate=" + s.gate
@@ -76,6 +80,8 @@ func (s *script) take(word string) (err error) {
 		s.rate, err = number(word, value, 0, mostRate)
 	case name == "bytes":
 		s.bytes, err = number(word, value, leastBytes, mostBytes)
+	case name == "write" && value != "":
+		s.write = value
 	case name == "gate" && value != "":
 		s.gate = value
 	case word == "alternate":

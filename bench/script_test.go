@@ -12,6 +12,7 @@ func TestOtherWordsAreRefused(t *testing.T) {
 		"bench chunk=3":                     `no word "chunk=3"`,
 		"bench call=yes":                    `no word "call=yes"`,
 		"bench alternate=1":                 `no word "alternate=1"`,
+		"bench write=":                      `no word "write="`,
 		"bench gate=":                       `no word "gate="`,
 		"bench chunks":                      "not a number from 1",
 		"bench chunks=0":                    "not a number from 1",

@@ -82,6 +82,7 @@ type stage struct {
 	model   *harness.Process
 	modelAt string
 	cluster *storetest.Cluster // started by the first who needs it
+	tree    *tree              // filled by the first who needs it
 }
 
 func newStage(binary string) (*stage, error) {
@@ -89,11 +90,16 @@ func newStage(binary string) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{folder: folder}
-	if s.binary, err = filepath.Abs(binary); err == nil {
-		if s.self, err = os.Executable(); err == nil {
-			s.model, s.modelAt, err = launchSelf("model")
-		}
+	s := &stage{folder: folder, tree: &tree{folder: filepath.Join(folder, "tree")}}
+	err = os.Mkdir(s.tree.folder, 0o750)
+	if err == nil {
+		s.binary, err = filepath.Abs(binary)
+	}
+	if err == nil {
+		s.self, err = os.Executable()
+	}
+	if err == nil {
+		s.model, s.modelAt, err = launchSelf("model")
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(folder))
@@ -160,11 +166,14 @@ func (s *stage) startServer(name string) (*target, error) {
 	return t, nil
 }
 
-// configure names the model and the agent.
+// configure names the model, the agent and the tree.
 func (s *stage) configure(path string) error {
 	content, err := json.Marshal(object{ // JSON is YAML
-		"models": object{"default": "bench", "bench": object{"provider": "openai", "model": "bench", "baseUrl": s.modelAt + "/v1"}},
-		"agents": object{"bench": object{"command": s.self, "args": []string{"agent"}}},
+		"models":     object{"default": "bench", "bench": object{"provider": "openai", "model": "bench", "baseUrl": s.modelAt + "/v1"}},
+		"agents":     object{"bench": object{"command": s.self, "args": []string{"agent"}}},
+		"workspaces": object{"tree": s.tree.folder},
+		// Each checkpoint costs starts of git. The figure that is about them asks for them, and the hub takes them there, too.
+		"settings": object{"defaultCheckpoints": "off"},
 	})
 	if err != nil {
 		return err
