@@ -32,7 +32,7 @@ type hubCheckpoints struct {
 	seen    map[string]hubLook
 }
 
-// hubLook is what tells that a file has changed.
+// hubLook is the state of a file by which a change shows.
 type hubLook struct {
 	size, modified int64
 }
@@ -93,7 +93,7 @@ func (c *hubCheckpoints) write(path string) error {
 	return err
 }
 
-// addCheckpoint tells that a checkpoint is there.
+// addCheckpoint reports a checkpoint.
 func (l *hubLog) addCheckpoint() {
 	l.addPayload(domain.CheckpointCreatedType, map[string]any{"status": domain.CheckpointTaken})
 }

@@ -166,7 +166,7 @@ func (r *Rollbacks) Begin(ctx context.Context, execution domain.Execution, reque
 	if row.State == domain.RollbackRunning {
 		r.running.Go(func() { r.finish(row) })
 	} else if _, err := r.log.Commit(ctx, store.Change{Execution: execution.ID, Notify: true}); err != nil && domain.CodeOf(err) != domain.CodeStale {
-		slog.Warn("the driver was not told of a rollback; it looks at its next write", "execution", execution.ID, "error", err)
+		slog.Warn("cannot notify the driver of a rollback; it looks at its next write", "execution", execution.ID, "error", err)
 	}
 	return r.await(ctx, row)
 }

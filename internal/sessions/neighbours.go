@@ -20,7 +20,7 @@ func (c core) neighbours() []domain.ExecutionID {
 	defer cancel()
 	found, err := c.engine.store.Neighbours(ctx, *c.execution, domain.MaxNeighbours)
 	if err != nil {
-		slog.Warn("cannot look up who else works in a folder, so nobody is told", "execution", c.execution.ID, "error", err)
+		slog.Warn("cannot look up the other executions in a folder, and notifies none of them", "execution", c.execution.ID, "error", err)
 		return nil
 	}
 	return found

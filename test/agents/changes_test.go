@@ -49,7 +49,7 @@ func changesAndIsTakenBack(s stage) {
 		"deleted deleted.txt by uncertain, +0 -2\n--- a/deleted.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n-one\r\n-two\n\\ No newline at end of file\n",
 		"modified edited.txt by uncertain, +1 -1\n--- a/edited.txt\n+++ b/edited.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n",
 		"added new/written.txt by uncertain, +1 -0\n--- /dev/null\n+++ b/new/written.txt\n@@ -0,0 +1,1 @@\n+by the agent\n",
-	}, told(diff))
+	}, filesOf(diff))
 
 	s.puts("later.txt", "after the turn\n", 0o600)
 	after := s.files()
@@ -109,8 +109,8 @@ func (s stage) same(what string, want, got any) {
 	}
 }
 
-// told are the files of a diff.
-func told(diff api.Diff) (files []string) {
+// filesOf lists the files of a diff, each with its change and its text.
+func filesOf(diff api.Diff) (files []string) {
 	for _, folder := range diff.Folders {
 		for _, file := range folder.Files {
 			files = append(files, fmt.Sprintf("%s %s by %s, +%d -%d\n%s", file.Kind, file.Path, *file.By, file.Additions, file.Deletions, file.Diff))

@@ -98,6 +98,7 @@ func (r *Repository) Plan(ctx context.Context, from, to string, named []string, 
 	p.addFolders(now, then)
 	p.keepBelowFiles(now)
 	p.keepFolders()
+	p.Kept = sortedKept(p.Kept)
 	p.order()
 	return p, nil
 }
@@ -105,13 +106,16 @@ func (r *Repository) Plan(ctx context.Context, from, to string, named []string, 
 // keepNotCovered lists the paths that a checkpoint does not cover: those that are gone or have another size now, since nobody can bring them back, and those that have come
 // since, since nobody knows their content.
 func (p *Plan) keepNotCovered(now, then *listing, concerns func(path string) bool) {
-	kept, known := map[string]bool{}, map[string]bool{}
+	kept, known, same := map[string]bool{}, map[string]bool{}, map[NotCovered]bool{}
 	for _, one := range p.Kept {
 		kept[one.Path] = true
 	}
+	for _, one := range now.notCovered {
+		same[one] = true
+	}
 	for _, one := range then.notCovered {
 		known[one.Path] = true
-		if !kept[one.Path] && concerns(one.Path) && !slices.Contains(now.notCovered, one) {
+		if !kept[one.Path] && concerns(one.Path) && !same[one] {
 			p.Kept = append(p.Kept, Kept{one.Path, NotCoveredBefore})
 		}
 	}
@@ -120,7 +124,6 @@ func (p *Plan) keepNotCovered(now, then *listing, concerns func(path string) boo
 			p.Kept = append(p.Kept, Kept{one.Path, NotCoveredNow})
 		}
 	}
-	p.Kept = sortedKept(p.Kept)
 }
 
 // keepUnknown lists the paths that a request names and neither checkpoint knows, so that a name with a typing error does not look like a path without a change.
@@ -130,7 +133,6 @@ func (p *Plan) keepUnknown(now, then *listing, named []string) {
 			p.Kept = append(p.Kept, Kept{one, NotCoveredBefore})
 		}
 	}
-	p.Kept = sortedKept(p.Kept)
 }
 
 // knows reports whether a checkpoint holds a path, or does not cover it.
@@ -162,7 +164,6 @@ func (p *Plan) keepBelow(stays map[string]bool) {
 		}
 		return above != "." || stays[step.Path]
 	})
-	p.Kept = sortedKept(p.Kept)
 }
 
 // addFolders adds the folders that are gone and in which something goes back, where the request names only what they hold.
@@ -232,7 +233,6 @@ func (p *Plan) keepFolders() {
 		}
 		return inTheWay
 	})
-	p.Kept = sortedKept(p.Kept)
 }
 
 // order has files go before the folder that held them, and folders come before the files that they will hold.

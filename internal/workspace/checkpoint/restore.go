@@ -396,6 +396,7 @@ func (p *Plan) Foresee(places Places) {
 	}
 	p.keepBelow(stays)
 	p.keepFolders()
+	p.Kept = sortedKept(p.Kept)
 }
 
 func foreseen(places Places, step Step) KeptReason {
