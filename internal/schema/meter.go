@@ -6,9 +6,9 @@ import (
 	"reflect"
 	"strings"
 
-	"signoff/internal/regex"
-
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"signoff/internal/regex"
 )
 
 const (
