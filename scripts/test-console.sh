@@ -5,6 +5,7 @@
 #   scripts/test-console.sh [flags of node --test]      such as --test-name-pattern=phone
 #   SIGNOFF_CHROMIUM=/opt/chrome scripts/test-console.sh   another browser than Debian's
 #   FILES='race demo' scripts/test-console.sh           these files of test/console alone
+#   FORM=long scripts/test-console.sh                   every width, and each device in light and dark, which takes minutes more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

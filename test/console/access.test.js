@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { accessible } from "./harness/axe.js";
 import { card, connection, loaded, reads, status, visit } from "./harness/browser.js";
+import { looks } from "./harness/looks.js";
 import { Gate } from "./harness/model.js";
 import { lower, raise, scripted } from "./harness/stage.js";
 
@@ -37,13 +38,6 @@ const twoQuestions =
   '#! diff c1 a.txt "old\\n" "new\\n"\n#! ask& c1 title=Delete\n#! say Hello\n#! join\n' +
   '#! elicit "Who are you?" {"type":"object","properties":{"name":{"type":"string","title":"Name"},' +
   '"old":{"type":"boolean","title":"Old"},"colour":{"type":"string","enum":["red","green"],"title":"Colour"}},"required":["name"]}';
-
-const looks = [
-  { device: "desktop", colorScheme: "light" },
-  { device: "desktop", colorScheme: "dark" },
-  { device: "phone", colorScheme: "light" },
-  { device: "phone", colorScheme: "dark" },
-];
 
 for (const look of looks) {
   const name = `${look.device}, ${look.colorScheme}`;

@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { accessible } from "./harness/axe.js";
 import { card, loaded, reads, shots, visit } from "./harness/browser.js";
+import { looks } from "./harness/looks.js";
 import { Server } from "./harness/server.js";
 import { lower, raise } from "./harness/stage.js";
 
@@ -128,22 +129,20 @@ async function picture(page, name) {
   await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
 }
 
-for (const device of ["desktop", "phone"]) {
-  for (const colorScheme of ["light", "dark"]) {
-    test(`pictures of environments: ${device}, ${colorScheme}`, () =>
-      visit(browser, server, async (v) => {
-        const page = await v.open("/inbox", { device, colorScheme });
-        await page.locator("article.approval").nth(2).waitFor();
-        await picture(page, `environment-inbox-${device}-${colorScheme}`);
-        const sideways = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
-        assert.equal(sideways, false, "the inbox scrolls sideways");
-        await page.goto(`${server.url}/#/new`);
-        await loaded(page, "New execution");
-        await page.getByLabel("Environment", { exact: true }).selectOption("own");
-        await picture(page, `environment-new-${device}-${colorScheme}`);
-        await page.goto(`${server.url}/#/registry`);
-        await loaded(page, "Agents and models");
-        await picture(page, `environment-registry-${device}-${colorScheme}`);
-      }));
-  }
+for (const { device, colorScheme } of looks) {
+  test(`pictures of environments: ${device}, ${colorScheme}`, () =>
+    visit(browser, server, async (v) => {
+      const page = await v.open("/inbox", { device, colorScheme });
+      await page.locator("article.approval").nth(2).waitFor();
+      await picture(page, `environment-inbox-${device}-${colorScheme}`);
+      const sideways = await page.evaluate(() => document.documentElement.scrollWidth > document.documentElement.clientWidth);
+      assert.equal(sideways, false, "the inbox scrolls sideways");
+      await page.goto(`${server.url}/#/new`);
+      await loaded(page, "New execution");
+      await page.getByLabel("Environment", { exact: true }).selectOption("own");
+      await picture(page, `environment-new-${device}-${colorScheme}`);
+      await page.goto(`${server.url}/#/registry`);
+      await loaded(page, "Agents and models");
+      await picture(page, `environment-registry-${device}-${colorScheme}`);
+    }));
 }

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { card, connection, loaded, shots, status, visit } from "./harness/browser.js";
+import { looks } from "./harness/looks.js";
 import { lower, raise, scripted } from "./harness/stage.js";
 
 let server;
@@ -76,46 +77,44 @@ async function start() {
   return { waiting: id, outside: outside.id, ended: ended.id };
 }
 
-for (const device of ["desktop", "phone"]) {
-  for (const colorScheme of ["light", "dark"]) {
-    test(`pictures: ${device}, ${colorScheme}`, () =>
-      visit(browser, server, async (v) => {
-        await mkdir(shots, { recursive: true });
-        const page = await v.open("/inbox", { device, colorScheme });
-        const take = async (name, fullPage = false) => {
-          const path = join(shots, `${name}-${device}-${colorScheme}.png`);
-          await page.screenshot({ path, fullPage });
-          assert.ok((await stat(path)).size > 5000, path);
-        };
-        await connection(page, "live");
-        await page.locator("article.approval").nth(3).waitFor();
-        await take("inbox");
-        await take("inbox-full", true);
-        for (const [name, id] of Object.entries(ids)) {
-          await page.goto(`${server.url}/#/executions/${id}`);
-          await page.locator("article.item").first().waitFor();
-          await status(page, name === "ended" ? "completed" : "pendingToolApproval");
-          await take(`execution-${name}`);
-          await take(`execution-${name}-full`, true);
-        }
-        await page.getByRole("button", { name: "Raw events" }).click();
-        await take("execution-raw");
-        for (const [path, heading] of [
-          ["new", "New execution"],
-          ["executions", "Executions"],
-          ["rules", "Permission rules"],
-          ["registry", "Agents and models"],
-        ]) {
-          await page.goto(`${server.url}/#/${path}`);
-          await loaded(page, heading);
-          await take(path);
-          await take(`${path}-full`, true);
-        }
-        const waits = (await server.get(`/executions/${ids.waiting}/approvals`)).items.find(({ status }) => status === "pending");
-        await page.goto(`${server.url}/#/inbox`);
-        await card(page, waits).getByRole("button", { name: "Deny", exact: true }).click();
-        await card(page, waits).getByLabel("Reason").waitFor();
-        await take("inbox-deny");
-      }));
-  }
+for (const { device, colorScheme } of looks) {
+  test(`pictures: ${device}, ${colorScheme}`, () =>
+    visit(browser, server, async (v) => {
+      await mkdir(shots, { recursive: true });
+      const page = await v.open("/inbox", { device, colorScheme });
+      const take = async (name, fullPage = false) => {
+        const path = join(shots, `${name}-${device}-${colorScheme}.png`);
+        await page.screenshot({ path, fullPage });
+        assert.ok((await stat(path)).size > 5000, path);
+      };
+      await connection(page, "live");
+      await page.locator("article.approval").nth(3).waitFor();
+      await take("inbox");
+      await take("inbox-full", true);
+      for (const [name, id] of Object.entries(ids)) {
+        await page.goto(`${server.url}/#/executions/${id}`);
+        await page.locator("article.item").first().waitFor();
+        await status(page, name === "ended" ? "completed" : "pendingToolApproval");
+        await take(`execution-${name}`);
+        await take(`execution-${name}-full`, true);
+      }
+      await page.getByRole("button", { name: "Raw events" }).click();
+      await take("execution-raw");
+      for (const [path, heading] of [
+        ["new", "New execution"],
+        ["executions", "Executions"],
+        ["rules", "Permission rules"],
+        ["registry", "Agents and models"],
+      ]) {
+        await page.goto(`${server.url}/#/${path}`);
+        await loaded(page, heading);
+        await take(path);
+        await take(`${path}-full`, true);
+      }
+      const waits = (await server.get(`/executions/${ids.waiting}/approvals`)).items.find(({ status }) => status === "pending");
+      await page.goto(`${server.url}/#/inbox`);
+      await card(page, waits).getByRole("button", { name: "Deny", exact: true }).click();
+      await card(page, waits).getByLabel("Reason").waitFor();
+      await take("inbox-deny");
+    }));
 }
