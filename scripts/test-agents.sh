@@ -2,7 +2,7 @@
 # Real agents, driven through the server's binary; see test/agents/doc.go. The first run installs about two gigabytes.
 # The last line says how many tests ran. Without npm and a network it fails, and skips nothing.
 #
-#   scripts/test-agents.sh [flags of go test]      such as -run 'TestSignoff/claude$', or -short=false for all of TestRaw
+#   scripts/test-agents.sh [flags of go test]      such as -run 'TestSignoff/claude$'; without any, all but TestRaw
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -15,4 +15,5 @@ step provide provide
 step vet go vet -tags agents ./test/agents
 step restarts env SIGNOFF_TEST_CROSSED=1 go test -vet=off -count=1 -timeout 10m -run '^TestAgentsAndRestarts$' ./test/e2e
 
-go_tests -tags agents -vet=off -count=1 -timeout 25m -short "$@" ./test/agents
+[ $# -gt 0 ] || set -- -skip '^TestRaw$'
+go_tests -tags agents -vet=off -count=1 -timeout 25m "$@" ./test/agents

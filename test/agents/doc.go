@@ -26,10 +26,10 @@
 //   - After each scenario of TestSignoff, the log is held against the invariants of internal/events/eventstest, the
 //     answers are counted, the key is looked for in all that can be seen, and no process may be left.
 //
-// `make test-agents` runs TestSignoff, and of TestRaw only whether the agents answer. Where a scenario fails in
-// TestSignoff, the whole of TestRaw tells whether the agent has changed:
+// `make test-agents` runs all but TestRaw. Where a scenario fails in TestSignoff, TestRaw shows whether the agent has
+// changed:
 //
-//	scripts/test-agents.sh -short=false -run TestRaw/claude
+//	scripts/test-agents.sh -run TestRaw/claude
 //
 // Agents take 70 to 510 MiB each, so that one runs at a time. The test process makes itself the reaper of all that its
 // agents leave behind; after each scenario nothing of an agent may live.
