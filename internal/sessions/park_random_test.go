@@ -27,7 +27,7 @@ func TestAnyMomentOfParking(t *testing.T) {
 		if s.Shared() {
 			worlds = append(worlds, newWorld(t, s, script, parks, asTheLogTells(t, s)))
 		}
-		const people, each = 8, 15
+		const people, each = 8, 8
 		all := make([][]domain.ExecutionID, people)
 		var busy sync.WaitGroup
 		for i := range people {

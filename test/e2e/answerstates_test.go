@@ -50,13 +50,16 @@ func (c client) pendingOf(id string, n int) []approval {
 // vendor stands in for the first in some. Each gets the state of all its answers back, as it was, and nobody else ever sees it.
 func TestStatesOfAnswersOverTenTurns(t *testing.T) {
 	t.Parallel()
-	for _, pair := range []struct{ first, second providertest.MockDialect }{
-		{providertest.MockGemini, providertest.MockMessages},
-		{providertest.MockResponses, providertest.MockKimi},
+	for _, pair := range []struct {
+		on            func(*testing.T, func(*testing.T, engine))
+		first, second providertest.MockDialect
+	}{
+		{onSQLite, providertest.MockGemini, providertest.MockMessages},
+		{onPostgres, providertest.MockResponses, providertest.MockKimi},
 	} {
 		t.Run(pair.first.Name+" and "+pair.second.Name, func(t *testing.T) {
 			t.Parallel()
-			onBoth(t, func(t *testing.T, e engine) {
+			pair.on(t, func(t *testing.T, e engine) {
 				away := []int{11, 13, 14, 19} // within the turns 4, 5 and 8, and from the beginning of turn 6
 				first := newVendor(t, &providertest.Mock{Dialect: pair.first, Model: "m-a", Remembers: true,
 					Away: func(request int) bool { return slices.Contains(away, request) }})

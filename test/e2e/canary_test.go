@@ -141,7 +141,7 @@ prompt: fail -32000 "it was CANARY" {"more":"CANARY"}
 // that the server writes of it does.
 func TestCanaryInAPrivateFile(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onSQLite(t, func(t *testing.T, e engine) {
 		s := up(t, e, newModel(t, inTurn(
 			calls("bash", object{"command": `printf %s "$CANARY" > kept.txt`, "secrets": []string{"canary"}}),
 			calls("read", object{"path": "kept.txt"}),

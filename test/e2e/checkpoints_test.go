@@ -34,7 +34,7 @@ func changes(t *testing.T, log []wireEvent) []string {
 // TestCheckpointsOfCommands: real commands in a real sandbox, file tools, and a person who writes beside a command.
 func TestCheckpointsOfCommands(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onSQLite(t, func(t *testing.T, e engine) {
 		m := newModel(t, inTurn(
 			calls("bash", object{"command": "echo 2 > a; mkdir sub; echo inner > sub/b"}),
 			calls("write", object{"path": "c", "content": "written\n"}),
@@ -107,7 +107,7 @@ func (c client) diff(id, query string) string {
 // TestARollbackOfAnExecutionThatHasEnded: a preview, then the rollback that it has shown, which is taken back in the same way. Files of others stay.
 func TestARollbackOfAnExecutionThatHasEnded(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onPostgres(t, func(t *testing.T, e engine) {
 		m := newModel(t, inTurn(
 			calls("bash", object{"command": "echo agent > a; rm b; mkdir sub; echo agent > sub/c; chmod 600 d"}),
 			finally("done"),
@@ -174,7 +174,7 @@ func TestARollbackOfAnExecutionThatHasEnded(t *testing.T) {
 // TestARollbackOfALiveExecution: it waits for no approval and for no turn, and the model is told which files went back.
 func TestARollbackOfALiveExecution(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onSQLite(t, func(t *testing.T, e engine) {
 		heard := make(chan string, 10)
 		m := newModel(t, func(a *answer, conversation []message) {
 			switch said := last(conversation); {

@@ -62,7 +62,17 @@ func waitTogether() {
 
 // onBoth runs a test on both engines.
 func onBoth(t *testing.T, test func(t *testing.T, engine engine)) {
+	onSQLite(t, test)
+	onPostgres(t, test)
+}
+
+// onSQLite and onPostgres are for tests of behaviour that the engine has no part in, or that the tests of internal/store and internal/sessions show on both.
+// A second walk over the other engine would take minutes and find nothing.
+func onSQLite(t *testing.T, test func(t *testing.T, engine engine)) {
 	t.Run("SQLite", func(t *testing.T) { t.Parallel(); test(t, engine{}) })
+}
+
+func onPostgres(t *testing.T, test func(t *testing.T, engine engine)) {
 	t.Run("Postgres", func(t *testing.T) { t.Parallel(); test(t, engine{url: postgres(t)}) })
 }
 

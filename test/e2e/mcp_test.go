@@ -46,7 +46,7 @@ func (n *notes) all() string {
 // TestAToolOfAnMCPServer through the API: nothing is sent to the server before a person has said yes, and then once, word for word.
 func TestAToolOfAnMCPServer(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onPostgres(t, func(t *testing.T, e engine) {
 		kept := &notes{}
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		must(t, err)

@@ -74,7 +74,7 @@ func TestAnotherReplicaWakesWhatIsParked(t *testing.T) {
 // TestAnIdleAgentIsParked sees the process of an external agent go, and come back with its session.
 func TestAnIdleAgentIsParked(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onPostgres(t, func(t *testing.T, e engine) {
 		h := openHouse(t, e, map[string]object{"scripted": {}}, parksSoon)
 		v := h.visit(t, "scripted")
 		id := v.startAs(object{"keepOpen": true}, "say <one>")

@@ -46,7 +46,7 @@ func inMode(mode string, more object) object {
 // TestTheWorkspaceNew: an empty folder, which nobody else sees.
 func TestTheWorkspaceNew(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onPostgres(t, func(t *testing.T, e engine) {
 		m := newModel(t, inTurn(
 			calls("bash", object{"command": "pwd; ls -A; echo made > a"}),
 			calls("read", object{"path": "a"}),
@@ -159,7 +159,7 @@ func everyFile(t *testing.T, folder string) map[string]string {
 // TestTheWorkspaceWorktree: a clone at the commit of HEAD, in which git works. The user's repository stays as it is.
 func TestTheWorkspaceWorktree(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(t *testing.T, e engine) {
+	onSQLite(t, func(t *testing.T, e engine) {
 		m := newModel(t, inTurn(
 			calls("bash", object{"command": "pwd; git rev-parse HEAD --abbrev-ref HEAD; git status --porcelain; cat b; git log --format=%s"}),
 			calls("write", object{"path": "b", "content": "changed\n"}),
