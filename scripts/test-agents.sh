@@ -3,6 +3,7 @@
 # The last line says how many tests ran. Without npm and a network it fails, and skips nothing.
 #
 #   scripts/test-agents.sh [flags of go test]      such as -run 'TestSignoff/claude$'; without any, all but TestRaw
+#   FORM=long scripts/test-agents.sh               all scenarios with each agent, which takes minutes more
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -5,6 +5,7 @@ package agents
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +74,10 @@ type scenario struct {
 	tempted bool // the working folder holds the agent's temptation
 }
 
-var scenarios = []scenario{
+var scenarios = slices.Concat(askingScenarios, brokenScenarios)
+
+// askingScenarios are turns that come to their end.
+var askingScenarios = []scenario{
 	{name: "answers", play: func(s stage) {
 		s.prompt(plainPrompt)
 		end := s.ends()
@@ -132,6 +136,10 @@ var scenarios = []scenario{
 		s.ends()
 		s.nothingWritten()
 	}},
+}
+
+// brokenScenarios are turns and processes that are ended in the middle.
+var brokenScenarios = []scenario{
 	{name: "is cancelled in the middle of an answer", play: func(s stage) {
 		s.prompt(plainPrompt) // there is an agent that forgets a session whose only turn was cancelled
 		s.ends()

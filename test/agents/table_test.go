@@ -11,6 +11,7 @@ import (
 type agent struct {
 	manifest
 	row     string // the built-in row of Signoff that is meant for it; the manifest's name where nothing is said
+	kin     string // the agent that it has its code from
 	command string // as its users type it
 	bin     string // the folder of the installation that command lies in
 
@@ -131,7 +132,7 @@ var table = []agent{
 	},
 	{
 		manifest: manifest{name: "codex2", needs: bin + "/codex-acp"},
-		command:  "codex-acp", row: "codex", bin: bin,
+		command:  "codex-acp", row: "codex", kin: "codex", bin: bin,
 		env:        map[string]string{"OPENAI_API_KEY": "{key}"},
 		files:      map[string]string{".codex/config.toml": codexConfig},
 		byRow:      byRow{mode: "read-only"},
@@ -140,7 +141,7 @@ var table = []agent{
 	},
 	{
 		manifest: manifest{name: "qwen", needs: bin + "/qwen", loose: true},
-		command:  "qwen", bin: bin,
+		command:  "qwen", kin: "gemini", bin: bin,
 		env: map[string]string{"OPENAI_API_KEY": "{key}", "OPENAI_BASE_URL": "{mock}/v1", "OPENAI_MODEL": "mock"},
 		// With its own system prompt, what it asks is more than the mock keeps of a request, which is 64 KiB.
 		setEnv: map[string]string{"QWEN_SYSTEM_MD": "{home}/prompt.md"},
