@@ -1,15 +1,12 @@
 package checkpoints
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -21,28 +18,8 @@ import (
 	"signoff/internal/domain"
 	"signoff/internal/workspace"
 	"signoff/internal/workspace/checkpoint"
+	"signoff/internal/workspace/checkpoint/checkpointtest"
 )
-
-// git runs git without isolation: what git does with a repository is the same.
-type git struct{ fails *atomic.Bool }
-
-func (g git) Run(ctx context.Context, command checkpoint.Command, in io.Reader, out io.Writer) error {
-	if g.fails.Load() {
-		return &checkpoint.ExitError{Code: 128, Stderr: "fatal: a test stops git"}
-	}
-	var stderr bytes.Buffer
-	run := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
-	run.Env = append(command.Env, "PATH="+os.Getenv("PATH"), "HOME=/nowhere", "GIT_DIR="+command.Repository)
-	run.Dir, run.Stdin, run.Stdout, run.Stderr = command.Repository, in, out, &stderr
-	if command.Workspace != "" {
-		run.Dir, run.Env = command.Workspace, append(run.Env, "GIT_WORK_TREE="+command.Workspace)
-	}
-	err := run.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &checkpoint.ExitError{Code: exit.ExitCode(), Stderr: stderr.String()}
-	}
-	return err
-}
 
 // folder is a workspace in which executions and a person write.
 type folder struct {
@@ -50,7 +27,7 @@ type folder struct {
 	path    string
 	service *Service
 	writes  atomic.Int64 // of the person: whoever looks sees that there were some
-	noGit   atomic.Bool  // git fails
+	git     checkpointtest.Git
 }
 
 func newFolder(t *testing.T, rt *rapid.T) *folder {
@@ -63,7 +40,7 @@ func newFolder(t *testing.T, rt *rapid.T) *folder {
 	if err := os.Mkdir(f.path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	store, err := checkpoint.NewStore(git{&f.noGit}, filepath.Join(at, "repositories"), checkpoint.DefaultBounds)
+	store, err := checkpoint.NewStore(&f.git, filepath.Join(at, "repositories"), checkpoint.DefaultBounds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestACheckpointIsFoundByItsStore(t *testing.T) {
 			t.Errorf("the rollback has done %+v", result)
 		}
 
-		f.service.store, err = checkpoint.NewStore(git{&f.noGit}, t.TempDir(), checkpoint.DefaultBounds)
+		f.service.store, err = checkpoint.NewStore(&f.git, t.TempDir(), checkpoint.DefaultBounds)
 		a.must(err)
 		for host, code := range map[string]domain.Code{"one": domain.CodeNoCheckpoints, "two": domain.CodeCheckpointElsewhere} {
 			f.service.host = host

@@ -1,17 +1,12 @@
 package sessions_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,34 +21,14 @@ import (
 	"signoff/internal/store/storetest"
 	"signoff/internal/workspace"
 	"signoff/internal/workspace/checkpoint"
+	"signoff/internal/workspace/checkpoint/checkpointtest"
 )
-
-// gitRunner runs git without isolation, or fails.
-type gitRunner struct{ broken atomic.Bool }
-
-func (g *gitRunner) Run(ctx context.Context, command checkpoint.Command, in io.Reader, out io.Writer) error {
-	if g.broken.Load() {
-		return errors.New("git cannot be started")
-	}
-	var stderr bytes.Buffer
-	run := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
-	run.Env = append(command.Env, "PATH="+os.Getenv("PATH"), "HOME=/nowhere", "GIT_DIR="+command.Repository)
-	run.Dir, run.Stdin, run.Stdout, run.Stderr = command.Repository, in, out, &stderr
-	if command.Workspace != "" {
-		run.Dir, run.Env = command.Workspace, append(run.Env, "GIT_WORK_TREE="+command.Workspace)
-	}
-	err := run.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &checkpoint.ExitError{Code: exit.ExitCode(), Stderr: stderr.String()}
-	}
-	return err
-}
 
 // recording is a folder whose checkpoints are taken.
 type recording struct {
 	t       testing.TB
 	folder  string
-	git     *gitRunner
+	git     *checkpointtest.Git
 	config  checkpoints.Config
 	service *checkpoints.Service
 }
@@ -64,7 +39,7 @@ func newRecording(t testing.TB) *recording {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recording{t: t, folder: folder, git: &gitRunner{}}
+	r := &recording{t: t, folder: folder, git: &checkpointtest.Git{}}
 	repositories, err := checkpoint.NewStore(r.git, t.TempDir(), checkpoint.DefaultBounds)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +210,7 @@ func TestACallThatHasNoCheckpoint(t *testing.T) {
 	storetest.OnBoth(t, func(t *testing.T, s *store.Store) {
 		for _, mode := range []domain.CheckpointMode{domain.CheckpointsRequired, domain.CheckpointsBestEffort, domain.CheckpointsOff} {
 			r := newRecording(t)
-			r.git.broken.Store(true)
+			r.git.Fails.Store(true)
 			w := newWorld(t, s, func(ctx context.Context, turn *sessionstest.Turn) (domain.StopReason, error) {
 				if err := r.bash(turn, "c1", "a", "1\n"); err != nil {
 					return "", err

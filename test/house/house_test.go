@@ -218,10 +218,10 @@ func TestArrows(t *testing.T) {
 	}
 }
 
-// readsEnvironment tells who may: the server; helpers of tests, which find their Postgres and start programs; and the
+// readsEnvironment tells who may: the server; helpers of tests, which find their Postgres and git, and start programs; and the
 // sandbox's last stage, which hands on the environment that was composed for the command.
 var readsEnvironment = []string{
-	"cmd/server", "internal/store/storetest", "internal/sandbox/confine_linux.go", "test", "bench", "scripts",
+	"cmd/server", "internal/store/storetest", "internal/workspace/checkpoint/checkpointtest", "internal/sandbox/confine_linux.go", "test", "bench", "scripts",
 }
 
 func TestOnlyTheServerReadsTheEnvironment(t *testing.T) {
