@@ -7,7 +7,7 @@
 //
 // The contenders take turns within a round, each round in another order, and a ratio is formed within one round. A noisy
 // second then spoils a figure of one round, and not the median of the ratios. The short form has three rounds, so a noisy minute spoils the
-// median, too; it judges the best round of a contender by the best one of the hub.
+// median, too; it judges the best round of a contender by the best one of the hub. Memory that no neighbour changes it measures once.
 //
 // The model is a script in a process of its own ([serveModel]). It stamps each chunk with the time at which it sends it, so a latency is that
 // from the model's socket to the reader of the event stream. An external agent is a process of this program that sends the same text over its

@@ -15,7 +15,8 @@ type figure struct {
 	anew       bool     // each measurement has processes of its own
 	measure    func(ctx context.Context, at place) (sample, error)
 	rows       []row
-	rounds     int // in place of the usual number
+	rounds     int  // in place of the usual number
+	steady     bool // no neighbour of the machine changes the values, so the short form has one round
 }
 
 // isIdle reports whether the contender is the hub and no row is judged by it, because all goals are for values.
@@ -30,10 +31,14 @@ const (
 
 // roundsOf is how often each contender takes its turn.
 func (f figure) roundsOf(short bool) int {
-	if short {
+	switch {
+	case short && f.steady:
+		return 1
+	case short:
 		return shortRounds
+	default:
+		return cmp.Or(f.rounds, usualRounds)
 	}
-	return cmp.Or(f.rounds, usualRounds)
 }
 
 // place is where a measurement is taken.

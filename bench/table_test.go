@@ -177,3 +177,19 @@ func TestTheShortFormKnowsTheAgentsAndNoIdleFloor(t *testing.T) {
 		t.Errorf("the short form has %v", names)
 	}
 }
+
+// TestRoundsOfTheForms: the short form measures once what no neighbour spoils.
+func TestRoundsOfTheForms(t *testing.T) {
+	for _, test := range []struct {
+		figure      figure
+		short, long int
+	}{
+		{figure{}, shortRounds, usualRounds},
+		{figure{rounds: 9}, shortRounds, 9},
+		{figure{steady: true}, 1, usualRounds},
+	} {
+		if short, long := test.figure.roundsOf(true), test.figure.roundsOf(false); short != test.short || long != test.long {
+			t.Errorf("%+v: %d rounds in the short form, %d in the long one", test.figure, short, long)
+		}
+	}
+}

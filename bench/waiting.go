@@ -9,7 +9,7 @@ import (
 // waitingFigure is what a call costs that waits for its approval, with the goroutine that waits. Parking would let go of it.
 func waitingFigure() figure {
 	return figure{
-		name: "waiting", about: "10,000 executions that wait for an approval", contenders: []string{hub, postgres, sqlite}, measure: waiting, anew: true,
+		name: "waiting", about: "10,000 executions that wait for an approval", contenders: []string{hub, postgres, sqlite}, measure: waiting, anew: true, steady: true,
 		rows: []row{{key: "bytes", title: "memory per waiting approval at 10,000, goroutine waiting", unit: "KB", plain: true, reach: both(24), stand: goals(34, 35)}},
 	}
 }

@@ -27,8 +27,8 @@ var cast = map[string]object{
 	"refusing":  {"args": []string{"-load-fails"}},
 }
 
-// TestAgentsAndRestarts restarts one house under all survivors at once: with SIGTERM on one engine, and with SIGKILL on the other. scripts/test-agents.sh
-// runs it the other way round, by SIGNOFF_TEST_CROSSED.
+// TestAgentsAndRestarts restarts one house under all survivors at once: with SIGTERM on one engine, and with SIGKILL on the other. The long
+// form of scripts/test-agents.sh runs it the other way round, by SIGNOFF_TEST_CROSSED.
 func TestAgentsAndRestarts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, e engine) {
