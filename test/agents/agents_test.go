@@ -42,9 +42,9 @@ func TestSignoff(t *testing.T) {
 			s := newServer(t, h)
 			plays := slices.Concat(scenarios, hostedScenarios)
 			if a.kin != "" && os.Getenv("FORM") != "long" {
-				plays = slices.Clone(askingScenarios)
+				plays = askingScenarios
 			}
-			for _, scenario := range append(plays, a.aboutSubagents()...) {
+			for _, scenario := range slices.Concat(plays, a.aboutSubagents()) {
 				t.Run(scenario.name, func(t *testing.T) {
 					h.set(t, scenario)
 					model.forget(t)
