@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -67,7 +68,7 @@ func freePort(d *dice) (int, error) {
 
 // launch starts the process and does not wait for it.
 func (s *server) launch() error {
-	log, err := os.OpenFile(filepath.Join(s.home, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(s.log(), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -108,11 +109,25 @@ func (s *server) ready(patience time.Duration) error {
 	defer cancel()
 	switch err := s.running().Await(ctx, func() bool { return harness.Client{Base: s.base, Transport: wire}.Ready(ctx) }); {
 	case errors.Is(err, harness.ErrExited):
-		return fmt.Errorf("%s has ended by itself, see %s", s.name, filepath.Join(s.home, "log"))
+		return fmt.Errorf("%s has ended by itself, see %s, which ends with:\n%s", s.name, s.log(), s.newestLog())
 	case err != nil:
-		return fmt.Errorf("%s is not ready after %s, see %s", s.name, patience, filepath.Join(s.home, "log"))
+		return fmt.Errorf("%s is not ready after %s, see %s, which ends with:\n%s", s.name, patience, s.log(), s.newestLog())
 	}
 	return nil
+}
+
+func (s *server) log() string { return filepath.Join(s.home, "log") }
+
+// newestLog is the end of the server's log. A report carries it, because the folder is gone with the machine that a campaign ran on.
+func (s *server) newestLog() string {
+	const lines, length = 6, 600
+	content, _ := os.ReadFile(s.log())
+	all := strings.Split(strings.TrimSpace(string(content)), "\n")
+	newest := all[max(0, len(all)-lines):]
+	for i, line := range newest {
+		newest[i] = line[:min(len(line), length)]
+	}
+	return strings.Join(newest, "\n")
 }
 
 // running is the newest process, which may have ended; nil: none was started.
