@@ -75,7 +75,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 			app = nil
 		}
 	}()
-	if a.store, err = config.openStore(ctx); err != nil {
+	if a.store, err = config.openStore(ctx, databasePatience); err != nil {
 		return nil, err
 	}
 	if a.unlock, err = a.store.LockServer(ctx); err != nil {
@@ -196,7 +196,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		return nil, err
 	}
 	if a.listener, err = http.Listen(ctx, config.Addr); err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", config.Addr, err)
+		return nil, fmt.Errorf("cannot listen on %s (SIGNOFF_ADDR names another address): %w", config.Addr, err)
 	}
 	return a, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"signoff/internal/sessions"
 	"signoff/internal/store"
@@ -16,14 +17,20 @@ func (c Config) storeConfig() store.Config {
 	}
 }
 
+// databasePatience is how long a server, and the migration before it, wait for a Postgres that does not answer. Whoever types another command
+// gets the error at once.
+const databasePatience = time.Minute
+
 // openStore opens the database. It makes the data folder of a SQLite file.
-func (c Config) openStore(ctx context.Context) (*store.Store, error) {
+func (c Config) openStore(ctx context.Context, patience time.Duration) (*store.Store, error) {
 	if c.DatabaseURL == "" {
 		if err := os.MkdirAll(c.DataDir, 0o700); err != nil {
 			return nil, usagef("the data folder cannot be made: %w", err)
 		}
 	}
-	return store.Open(ctx, c.storeConfig())
+	config := c.storeConfig()
+	config.Patience = patience
+	return store.Open(ctx, config)
 }
 
 // openMigrated opens the configured database and migrates it to the schema of this version.
@@ -36,7 +43,7 @@ func openMigrated(ctx context.Context) (*store.Store, error) {
 }
 
 func (c Config) openMigrated(ctx context.Context) (*store.Store, error) {
-	s, err := c.openStore(ctx)
+	s, err := c.openStore(ctx, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ func migrate(ctx context.Context, args []string, std stdio) error {
 	if err != nil {
 		return err
 	}
-	s, err := config.openStore(ctx)
+	s, err := config.openStore(ctx, databasePatience)
 	if err != nil {
 		return err
 	}

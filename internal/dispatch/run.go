@@ -68,15 +68,15 @@ func (m *Manager) Run(ctx context.Context, ready func()) error {
 	return nil
 }
 
-// firstRenewals is how often the first renewal is tried.
-const firstRenewals = 10
+// leasePatience is how long a server that starts tries to take its lease.
+const leasePatience = 30 * time.Second
 
 // beginLease tries for longer than a renewal may take: a server that starts while the database is slow must not stop, be started
 // again and make the database slower.
 func (m *Manager) beginLease(ctx context.Context) error {
-	for try := 1; ; try++ {
+	for begun := time.Now(); ; {
 		err := m.renew(ctx)
-		if err == nil || try == firstRenewals {
+		if err == nil || time.Since(begun) > leasePatience {
 			return err
 		}
 		slog.Warn("cannot take a lease, trying again", "error", err)

@@ -2,7 +2,10 @@ package http
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"net"
+	"syscall"
 	"time"
 
 	"signoff/internal/http/stream"
@@ -14,11 +17,30 @@ const (
 	unacknowledged = 2 * stream.HeartbeatEvery
 	// probeEvery is the interval of TCP keep-alive probes on connections without traffic, such as long polls.
 	probeEvery = 5 * time.Second
+	// addressPatience is how long a server waits for its address. A server that is killed while it starts a command leaves a child that has not
+	// become the command yet and holds the address for a moment. A new server that gave up at once would not come back by itself.
+	addressPatience = 5 * time.Second
 )
 
-// Listen is net.Listen for TCP. Its connections detect clients that have vanished.
+// Listen is net.Listen for TCP. Its connections detect clients that have vanished. It waits up to five seconds for an address that is in use:
+// [addressPatience] tells why.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
-	return listen(ctx, address, unacknowledged)
+	ctx, cancel := context.WithTimeout(ctx, addressPatience)
+	defer cancel()
+	for warned := false; ; warned = true {
+		listener, err := listen(ctx, address, unacknowledged)
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			return listener, err
+		}
+		if !warned {
+			slog.Warn("the address is in use, waiting up to five seconds for it", "address", address)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 func listen(ctx context.Context, address string, timeout time.Duration) (net.Listener, error) {

@@ -48,9 +48,9 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 		return err
 	}
 	failpoint.Hit(failpoint.BeforeMigration)
-	err := s.withMigrator(ctx, files, (*migrate.Migrate).Up)
+	err := s.retry(ctx, "migrate", func() (fault, error) { return s.migrateOnce(ctx, files) })
 	failpoint.Hit(failpoint.AfterMigration)
-	if err == nil || errors.Is(err, migrate.ErrNoChange) {
+	if err == nil {
 		return nil
 	}
 	if newer, overtaken := s.isNewer(ctx, files); newer || overtaken != nil { // by a newer binary, in the meantime
@@ -58,6 +58,15 @@ func (s *Store) migrate(ctx context.Context, files fs.FS) error {
 	}
 	return domain.Errorf(domain.CodeStorage, "A migration of the database failed and was rolled back; nothing has "+
 		"changed. Remove the cause, then run `signoff migrate` again.").With(err)
+}
+
+// migrateOnce may be tried again whatever its fault is: it begins behind the last file that was committed.
+func (s *Store) migrateOnce(ctx context.Context, files fs.FS) (fault, error) {
+	err := s.withMigrator(ctx, files, (*migrate.Migrate).Up)
+	if err == nil || errors.Is(err, migrate.ErrNoChange) {
+		return permanent, nil
+	}
+	return s.dialect.fault(err, false), err
 }
 
 // isNewer reports whether the schema is that of a newer binary. It fails for one that this binary can neither run on nor migrate.
@@ -81,22 +90,22 @@ func (s *Store) withMigrator(ctx context.Context, files fs.FS, do func(*migrate.
 	defer func() { _ = unlock() }()
 	source, err := iofs.New(files, s.dialect.name)
 	if err != nil {
-		return s.failed("read the migrations", err)
+		return err
 	}
 	defer func() { _ = source.Close() }()
 	conn, err := s.write.Conn(ctx)
 	if err != nil {
-		return s.failed("open the database for migrations", err)
+		return err
 	}
 	driver := &migrator{ctx: ctx, conn: conn, dialect: s.dialect}
 	defer func() { _ = driver.Close() }()
 	m, err := migrate.NewWithInstance("migrations", source, s.dialect.name, driver)
 	if err != nil {
-		return s.failed("open the migrations", err)
+		return err
 	}
 	newest, err := newestVersion(files, s.dialect.name)
 	if err != nil {
-		return s.failed("read the migrations", err)
+		return err
 	}
 	m.PrefetchMigrations = uint(newest) + 1 // its reader never waits: nobody would take anything from it once a migration has failed
 	m.LockTimeout = time.Hour               // another replica may have much to do; ctx ends the wait sooner
@@ -144,21 +153,26 @@ func (at schema) unusable(newest int) error {
 }
 
 func (s *Store) schema(ctx context.Context) (at schema, err error) {
-	err = s.read.QueryRowContext(ctx, `select version, dirty from schema_migrations limit 1`).Scan(&at.version, &at.dirty)
+	at, err = one(ctx, s.read, scanSchema, `select version, dirty from schema_migrations limit 1`)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err != nil && s.dialect.noTable(err):
 		return schema{}, nil
 	case err != nil:
 		return schema{}, s.failed("read the schema version", err)
 	}
-	at.version = max(at.version, 0)
 	at.floor, err = s.schemaFloor(ctx, at.version)
 	return at, err
 }
 
+func scanSchema(row scanner) (at schema, err error) {
+	err = row.Scan(&at.version, &at.dirty)
+	at.version = max(at.version, 0)
+	return at, err
+}
+
 // schemaFloor is the version itself where the schema has no floor: then only a binary of that version may run on it.
-func (s *Store) schemaFloor(ctx context.Context, version int) (floor int, err error) {
-	err = s.read.QueryRowContext(ctx, `select version from schema_floor`).Scan(&floor)
+func (s *Store) schemaFloor(ctx context.Context, version int) (int, error) {
+	floor, err := one(ctx, s.read, scanValue[int], `select version from schema_floor`)
 	switch {
 	case errors.Is(err, sql.ErrNoRows), err != nil && s.dialect.noTable(err):
 		return version, nil

@@ -191,8 +191,65 @@ func TestServerThatIsGone(t *testing.T) {
 	}
 }
 
+// A server that starts while its database is away waits for it: it would not come back by itself.
+func TestOpenWaitsForAPostgres(t *testing.T) {
+	for name, away := range map[string]func(*proxy) *atomic.Bool{
+		"that refuses connections": func(p *proxy) *atomic.Bool { return &p.refusing },
+		"that is frozen":           func(p *proxy) *atomic.Bool { return &p.mute },
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, proxy := throughProxy(t, store.Config{ConnTimeout: 500 * time.Millisecond})
+			away(proxy).Store(true)
+			if s, err := store.Open(t.Context(), config); err == nil {
+				_ = s.Close()
+				t.Error("a command that has no patience opened it")
+			}
+			time.AfterFunc(2*config.ConnTimeout, func() { away(proxy).Store(false) })
+			config.Patience = time.Minute
+			s, err := store.Open(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = s.Close()
+		})
+	}
+}
+
+// A connection that breaks under a migration costs no start.
+func TestMigrateTriesALostConnectionAgain(t *testing.T) {
+	for _, on := range []string{
+		"from schema_migrations", "pg_advisory_lock", "create table if not exists schema_migrations", "insert into schema_migrations", "create table executions",
+	} {
+		t.Run(on, func(t *testing.T) {
+			config, proxy := throughProxy(t, store.Config{})
+			s, err := store.Open(t.Context(), config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			proxy.arm(cut{on: on})
+			if err := s.Migrate(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if !proxy.fired() {
+				t.Fatal("nothing was cut")
+			}
+			if err := s.CheckSchema(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
 // proxied is a store whose connections pass a proxy that can cut them, or swallow what the client sends.
 func proxied(t *testing.T, config store.Config) (*store.Store, *proxy) {
+	t.Helper()
+	config, p := throughProxy(t, config)
+	return storetest.Open(t, config), p
+}
+
+// throughProxy has the connections to a fresh database pass a proxy.
+func throughProxy(t *testing.T, config store.Config) (store.Config, *proxy) {
 	t.Helper()
 	target, err := url.Parse(storetest.Postgres(t))
 	if err != nil {
@@ -201,7 +258,7 @@ func proxied(t *testing.T, config store.Config) (*store.Store, *proxy) {
 	p := newProxy(t, target.Host)
 	target.Host = p.listener.Addr().String()
 	config.DatabaseURL, config.MaxConns = target.String(), 2
-	return storetest.Open(t, config), p
+	return config, p
 }
 
 // cut says when a connection is to be cut: when the client sends a message with a text in it.
@@ -215,6 +272,7 @@ type proxy struct {
 	target   string
 	armed    atomic.Pointer[cut]
 	mute     atomic.Bool
+	refusing atomic.Bool  // it ends new connections
 	trips    atomic.Int64 // how often a client sent something, and then read the answer
 
 	mu    sync.Mutex
@@ -263,6 +321,10 @@ func (p *proxy) accept() {
 		client, err := p.listener.Accept()
 		if err != nil {
 			return
+		}
+		if p.refusing.Load() {
+			_ = client.Close()
+			continue
 		}
 		server, err := net.Dial("tcp", p.target)
 		if err != nil {

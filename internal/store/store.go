@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"log/slog"
 	"os"
 	"time"
 
@@ -18,7 +20,8 @@ type Config struct {
 	Path        string // of the SQLite file, used when DatabaseURL is empty
 
 	MaxConns     int           // Postgres: connections of the pool. SQLite: readers beside the one writer
-	ConnTimeout  time.Duration // Postgres: how long Open and every later connect may take
+	ConnTimeout  time.Duration // Postgres: how long every connect may take
+	Patience     time.Duration // Postgres: how long Open waits for a server that does not answer, is starting or has no connection left; 0: one try
 	WALBytes     int64         // SQLite: how large the log beside the database file may become before it is begun anew
 	ListenerPing time.Duration // Postgres: silence before a listener pings, and the time for the answer
 
@@ -79,13 +82,11 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 		return nil, err
 	}
 	s.recoveryDelay = config.RecoveryDelay
-	limit := config.ConnTimeout
+	within, patience := config.ConnTimeout, config.Patience
 	if s.file != nil {
-		limit = fileTimeout
+		within, patience = fileTimeout, fileTimeout
 	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	if err := s.awaitAnswer(ctx); err != nil {
+	if err := s.awaitAnswer(ctx, within, patience); err != nil {
 		s.Close()
 		return nil, domain.Errorf(domain.CodeStorage, "The database cannot be opened.").With(err)
 	}
@@ -93,13 +94,19 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 }
 
 // awaitAnswer waits until the database answers. A file may be locked at first: a process that was killed in the middle of an fsync keeps
-// its locks until the disk has done it, and on a slow disk the recovery of the log takes its time, too. A server that gave up would not
-// come back by itself.
-func (s *Store) awaitAnswer(ctx context.Context) error {
-	for {
-		err := s.Ping(ctx)
-		if err == nil || s.file == nil || s.dialect.fault(err, false) != transient {
+// its locks until the disk has done it, and on a slow disk the recovery of the log takes its time, too. A Postgres may be restarting, or
+// frozen with its machine. A server that gave up would not come back by itself.
+func (s *Store) awaitAnswer(ctx context.Context, within, patience time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, max(within, patience))
+	defer cancel()
+	for warned := false; ; warned = true {
+		err := s.pingWithin(ctx, within)
+		late := errors.Is(err, context.DeadlineExceeded)
+		if err == nil || patience == 0 || ctx.Err() != nil || (!late && s.dialect.fault(err, false) != transient) {
 			return err
+		}
+		if !warned {
+			slog.Warn("the database does not answer, waiting for it", "error", err)
 		}
 		select {
 		case <-time.After(openPause):
@@ -107,6 +114,12 @@ func (s *Store) awaitAnswer(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+func (s *Store) pingWithin(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return s.ping(ctx)
 }
 
 // Shared reports whether other replicas may write to this database.
@@ -117,10 +130,17 @@ func (s *Store) Ping(ctx context.Context) error {
 	if err := s.present(); err != nil {
 		return err
 	}
+	if err := s.ping(ctx); err != nil {
+		return s.failed("ping", err)
+	}
+	return nil
+}
+
+func (s *Store) ping(ctx context.Context) error {
 	for _, db := range []*sql.DB{s.write, s.read.DB} {
 		var one int
 		if err := db.QueryRowContext(ctx, `select 1`).Scan(&one); err != nil {
-			return s.failed("ping", err)
+			return err
 		}
 	}
 	return nil

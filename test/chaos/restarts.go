@@ -9,7 +9,7 @@ import (
 )
 
 // restarts takes the whole Postgres down under load, in each of its three ways, and ends all its sessions again and again. The
-// servers live on and say that they cannot; when the database is back they go on by themselves.
+// servers live on and say that they cannot; when the database is back they go on by themselves. So does one that was killed and started meanwhile.
 func restarts(r *run) {
 	cluster, err := storetest.NewCluster(false)
 	r.must(err)
@@ -29,9 +29,13 @@ func restarts(r *run) {
 		how := []storetest.Shutdown{storetest.Fast, storetest.Immediate, storetest.Killed}[(first+cycle)%3]
 		r.must(cluster.Down(how))
 		r.logf("the database is down: %s", how)
+		victim := w.any(d)
+		r.must(victim.kill())
+		r.must(victim.launch())
 		r.sleep(d.between(0, 1500*time.Millisecond))
 		r.must(cluster.Up())
 		r.count("restarts "+string(how), 1)
+		r.must(victim.ready(60 * time.Second))
 		watch.heal(time.Now())
 		w.terminated(cluster, d)
 		watch.heal(time.Now())
