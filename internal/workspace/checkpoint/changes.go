@@ -59,7 +59,7 @@ func (r *Repository) Changes(ctx context.Context, from, to string) ([]Change, er
 	if err != nil && !errors.Is(err, ErrNotInSeries) {
 		return nil, err
 	}
-	return complete(changes, before, after, by), nil
+	return complete(changes, before, after, after.differing(before), by), nil
 }
 
 // compareScript compares two commits.
@@ -166,7 +166,7 @@ func readCounts(head string, next func() (string, error), byPath map[string]*Cha
 }
 
 // complete adds the differences that git does not see: modes, owners and empty folders. It also adds who changed each path.
-func complete(changes []Change, before, after *listing, by map[string]By) []Change {
+func complete(changes []Change, before, after *listing, differing []string, by map[string]By) []Change {
 	seen := map[string]bool{}
 	for i := range changes {
 		one := &changes[i]
@@ -181,7 +181,7 @@ func complete(changes []Change, before, after *listing, by map[string]By) []Chan
 			one.Kind = ModeChanged
 		}
 	}
-	for _, path := range after.differing(before) {
+	for _, path := range differing {
 		was, is := before.entries[path], after.entries[path]
 		switch {
 		case seen[path]:

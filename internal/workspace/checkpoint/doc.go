@@ -26,7 +26,7 @@
 // process starts. [Series.TakePaths] looks only at the paths that a file tool has written, with one lstat for each of them and for each folder above. git keeps
 // the contents of one checkpoint in one pack, or as loose objects if they are few. The index (index.go) lists the readings, so the next execution in the same
 // folder reads only the files that have changed since. If none has changed, it begins with the first checkpoint of the execution before, and no git process
-// starts.
+// starts. A series writes the index with its first checkpoint, and again when it has read much since.
 //
 // [Store.Prune] removes the objects that no series holds. It writes a pack of the others first, and locks the repository only while it removes (prune.go,
 // lock.go). Between two prunings, a checkpoint now and then merges packs (packs.go). The store counts the size of all repositories once a minute (store.go).

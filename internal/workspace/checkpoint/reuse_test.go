@@ -17,6 +17,45 @@ import (
 // later is a clock by which everything that is there now has been there for long.
 func later() time.Time { return time.Now().Add(time.Minute) }
 
+// TestTheIndexIsWrittenNowAndThen: a call does not wait for the index of a whole folder where little has changed, and the next execution reads that little again.
+func TestTheIndexIsWrittenNowAndThen(t *testing.T) {
+	_, r, workspace := storeWith(t, plain{})
+	for n := range mostUnsavedFiles {
+		put(t, workspace, fmt.Sprint("f", n), "one\n", 0o644)
+	}
+	written := func() string {
+		content, err := os.ReadFile(filepath.Join(r.folder, indexFile))
+		must(t, err)
+		return string(content)
+	}
+	s := seriesIn(r, workspace, "e0")
+	s.now = later
+	take(t, s)
+	first := written()
+	put(t, workspace, "f0", "another\n", 0o644)
+	take(t, s)
+	if written() != first {
+		t.Error("the index is written after one file has changed")
+	}
+	next := seriesIn(r, workspace, "e1")
+	next.now = later
+	point := take(t, next)
+	if point.Read != int64(len("another\n")) {
+		t.Errorf("the next execution has read %d bytes", point.Read)
+	}
+	if diff := cmp.Diff(disk(t, workspace), held(t, next, point)); diff != "" {
+		t.Errorf("the folder (-) and the checkpoint (+) differ:\n%s", diff)
+	}
+	second := written()
+	for n := range mostUnsavedFiles {
+		put(t, workspace, fmt.Sprint("f", n), fmt.Sprint("now ", n, "\n"), 0o644)
+	}
+	take(t, next)
+	if written() == second {
+		t.Error("the index is not written after many files have changed")
+	}
+}
+
 // TestAnUnchangedFolderStartsNoGit: each further execution begins with the checkpoint with which the first one has begun, also where a .gitignore says what is
 // covered.
 func TestAnUnchangedFolderStartsNoGit(t *testing.T) {

@@ -29,6 +29,10 @@ type Series struct {
 	read    map[string]reading // what was last read of each covered file
 	user    *UserRepository    // as it was at the last checkpoint of this process; nil: there is none
 	ignored ignoring
+	unsaved struct { // read since the index was saved
+		files int
+		bytes int64
+	}
 }
 
 // seriesRefs begins the name of the ref of each series, which names its last checkpoint. The name of the series follows.
@@ -169,7 +173,7 @@ func (s *Series) record(ctx context.Context, found *walk, by Attribute) (Checkpo
 	}
 	point := Checkpoint{ID: cmp.Or(written.id, s.last), First: s.last == "", Read: t.bytes}
 	if !point.First && written.id != "" {
-		point.Changes = complete(written.changes, s.listed, t.next, t.next.by)
+		point.Changes = complete(written.changes, s.listed, t.next, t.differ, t.next.by)
 	}
 	s.keep(t, point.ID)
 	s.repository.mergePacks(ctx)
@@ -185,11 +189,20 @@ func (s *Series) record(ctx context.Context, found *walk, by Attribute) (Checkpo
 		point.Moved = s.user.movedTo(user)
 	}
 	s.user, s.walked = &user, true
-	if written.id != "" && (!written.reused || !t.known) {
+	s.unsaved.files, s.unsaved.bytes = s.unsaved.files+t.reads, s.unsaved.bytes+t.bytes
+	switch {
+	case written.id == "", written.reused && t.reads == 0:
+	case point.First, s.unsaved.files >= mostUnsavedFiles, s.unsaved.bytes >= mostUnsavedBytes:
 		s.remember(written, point.First)
 	}
 	return point, nil
 }
+
+// After so much reading, a series saves the index again. Writing the index of 100,000 files takes a fifth of a second, for which the next call would wait.
+const (
+	mostUnsavedFiles = 500
+	mostUnsavedBytes = 64 << 20
+)
 
 // remember saves the index for the next series.
 func (s *Series) remember(written imported, first bool) {
@@ -200,6 +213,7 @@ func (s *Series) remember(written imported, first bool) {
 	if err := s.repository.saveIndex(known); err != nil {
 		slog.Warn("the index of checkpoints was not written; the next execution reads the whole workspace", "error", err)
 	}
+	s.unsaved.files, s.unsaved.bytes = 0, 0
 }
 
 // keep makes a checkpoint the last one.

@@ -25,16 +25,17 @@ type taking struct {
 	before *listing // the part of the last checkpoint that the walk covers
 	next   *listing // the entries that the walk found, and in the end all entries of the checkpoint
 	read   map[string]reading
-	bytes  int64  // read so far
-	known  bool   // every file is as the index has it, so that the checkpoint reads none
-	held   []byte // the buffer for the content of one file after the other
+	reads  int      // files and links that were not as the index has them, so far
+	bytes  int64    // in them
+	differ []string // the paths at which next differs from before, in the end
+	held   []byte   // the buffer for the content of one file after the other
 	out    *importer
 }
 
 func (s *Series) newTaking(found *walk, by Attribute, root *os.Root) *taking {
 	t := &taking{
-		series: s, by: by, found: found, files: reader{root}, before: s.listed, next: &listing{entries: map[string]Entry{}}, read: map[string]reading{},
-		known: true,
+		series: s, by: by, found: found, files: reader{root}, before: s.listed,
+		next: &listing{entries: make(map[string]Entry, len(found.files)+len(found.folders))}, read: make(map[string]reading, len(found.files)),
 	}
 	if found.part != nil {
 		t.before = found.part.of(s.listed)
@@ -120,7 +121,7 @@ func (t *taking) file(path string, seen look) error {
 		t.keep(path, before)
 		return nil
 	}
-	t.known = false
+	t.reads++
 	if seen.mode&fs.ModeSymlink != 0 {
 		return t.link(path, seen)
 	}
@@ -281,20 +282,20 @@ func (t *taking) complete() {
 // attribute asks who has changed each path since the last checkpoint.
 func (t *taking) attribute() {
 	t.next.by = map[string]By{}
-	differing := t.next.differing(t.before)
+	t.differ = t.next.differing(t.before)
 	left := map[string]bool{} // contents
-	for _, path := range differing {
+	for _, path := range t.differ {
 		if _, stays := t.next.entries[path]; !stays {
 			left[t.before.entries[path].Object] = true
 		}
 	}
 	inUse := map[string]bool{} // asked before the first question who wrote: from then on, whoever closes such a file is seen
-	for _, path := range differing {
+	for _, path := range t.differ {
 		if after := t.next.entries[path]; after.Mode.IsRegular() && after.Object != t.before.entries[path].Object && t.files.inUse(path) {
 			inUse[path] = true
 		}
 	}
-	for _, path := range differing {
+	for _, path := range t.differ {
 		how := Difference{Before: t.before.entries[path], After: t.next.entries[path], Changed: t.changed(path), InUse: inUse[path]}
 		if how.After.Object != "" && how.After.Object != how.Before.Object {
 			how.Created = createdAt(filepath.Join(t.series.workspace, path))

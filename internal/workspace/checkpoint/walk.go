@@ -120,7 +120,7 @@ func (s *Series) walkOver(ctx context.Context, only scope, enter func(relative s
 		return nil, fmt.Errorf("checkpoint: looking at the workspace: %w", err)
 	}
 	w := &walker{ctx: ctx, hidden: s.hidden, only: only, enter: enter, device: lookOf(stat).device, walk: &walk{
-		top: lookOf(stat), files: map[string]look{}, folders: map[string]look{}, pending: map[string]look{}, acls: map[string]acls{},
+		top: lookOf(stat), files: make(map[string]look, len(s.read)), folders: map[string]look{}, pending: map[string]look{}, acls: map[string]acls{},
 	}}
 	if err := w.folder(top, "", 0); err != nil {
 		return nil, fmt.Errorf("checkpoint: reading the workspace: %w", err)
