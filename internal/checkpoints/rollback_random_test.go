@@ -55,9 +55,12 @@ func newFolder(t *testing.T, rt *rapid.T) *folder {
 	return f
 }
 
+// names are the files of the folder.
+var names = []string{"a", "b", "c", "d"}
+
 // change does one random thing to one of a few files, and returns its path; empty: nothing was to be done.
 func (f *folder) change(who string) string {
-	name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(f.t, who+" path")
+	name := rapid.SampledFrom(names).Draw(f.t, who+" path")
 	path := filepath.Join(f.path, name)
 	switch rapid.IntRange(0, 4).Draw(f.t, who+" kind") {
 	case 0:
@@ -85,7 +88,7 @@ func (f *folder) change(who string) string {
 // disk returns the files of the folder, by name.
 func (f *folder) disk() map[string]string {
 	all := map[string]string{}
-	for _, name := range []string{"a", "b", "c", "d"} {
+	for _, name := range names {
 		path := filepath.Join(f.path, name)
 		content, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +162,7 @@ func (f *folder) later() {
 // history records who has changed each path since each checkpoint of an agent.
 type history struct {
 	own, foreign, uncertain map[string]bool
-	either                  map[string]bool // others have changed it and changed it back: nobody can see that, or an earlier checkpoint has
+	either                  map[string]bool // others have changed it and changed it back, to the moment or to the last checkpoint: nobody can see that, or an earlier checkpoint has
 	held                    map[string]string
 	number                  int
 }
@@ -187,13 +190,25 @@ func TestARollbackKeepsWhatOthersWrote(t *testing.T) {
 		}
 		one := agents[0]
 		moments := []*history{f.moment(1)}
+		seen := f.disk() // by the last checkpoint of one
 		note := func(in func(*history) map[string]bool, paths ...string) {
 			for _, moment := range moments {
 				for _, path := range paths {
 					if path != "" {
 						in(moment)[path] = true
-						moment.either[path] = moment.either[path] || !moment.own[path] && f.disk()[path] == moment.held[path]
+						isBack := !moment.own[path] && f.disk()[path] == moment.held[path] || moment.foreign[path] && f.disk()[path] == seen[path]
+						moment.either[path] = moment.either[path] || isBack
 					}
+				}
+			}
+		}
+		look := func(a *agent, paths ...string) {
+			if a != one {
+				return
+			}
+			for _, path := range names {
+				if len(paths) == 0 || slices.Contains(paths, path) {
+					seen[path] = f.disk()[path]
 				}
 			}
 		}
@@ -222,6 +237,7 @@ func TestARollbackKeepsWhatOthersWrote(t *testing.T) {
 					return looked
 				})
 			}
+			look(a, paths...)
 		}
 		end := func(a *agent, call *running) {
 			a.must(a.AfterCall(ctx, call.id))
@@ -243,7 +259,7 @@ func TestARollbackKeepsWhatOthersWrote(t *testing.T) {
 					note(func(h *history) map[string]bool { return h.foreign }, path)
 				}
 			case "tool":
-				name := rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(rt, "tool path")
+				name := rapid.SampledFrom(names).Draw(rt, "tool path")
 				content := fmt.Appendf(nil, "%s tool %d\n", a.name, rapid.IntRange(0, 9).Draw(rt, "tool content"))
 				path := filepath.Join(f.path, name)
 				files := []Written{{Path: path, Object: ObjectOf(content)}}
@@ -266,6 +282,7 @@ func TestARollbackKeepsWhatOthersWrote(t *testing.T) {
 						note(func(h *history) map[string]bool { return h.foreign }, name)
 					}
 				}
+				look(a, name)
 			case "begin":
 				a.count++
 				call := &running{id: fmt.Sprintf("c%d", a.count)}
@@ -304,7 +321,7 @@ func TestARollbackKeepsWhatOthersWrote(t *testing.T) {
 		result, err := one.Rollback(ctx, Rollback{To: point}, plan.Hash, nil, func(context.Context, Journal) error { return nil })
 		one.must(err)
 		after := f.disk()
-		for _, name := range []string{"a", "b", "c", "d"} {
+		for _, name := range names {
 			touched := to.foreign[name] || to.uncertain[name]
 			switch {
 			case to.either[name]:
