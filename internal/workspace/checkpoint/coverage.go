@@ -1,7 +1,6 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -220,11 +219,18 @@ func (s *Series) mattersIfIgnored(found *walk, seen look) bool {
 	return found.candidates() > s.limits.IgnoredFiles || seen.size > s.limits.IgnoredFile && seen.size <= s.limits.File
 }
 
-// askGit keeps the verdict on each path.
+// askGit keeps the verdict on each path. It asks about a folder without the slash at its end: with it, git applies the .gitignore inside the folder to the folder
+// itself, and an empty rule there ignores it.
 func (s *Series) askGit(ctx context.Context, paths []string) error {
 	slices.Sort(paths)
-	out, err := s.repository.run(ctx, strings.NewReader(strings.Join(paths, "\x00")+"\x00"), s.workspace,
-		"git", "check-ignore", "--no-index", "-z", "--stdin")
+	asked := make(map[string]string, len(paths))
+	var questions strings.Builder
+	for _, relative := range paths {
+		question := strings.TrimSuffix(relative, "/")
+		asked[question] = relative
+		questions.WriteString(question + "\x00")
+	}
+	out, err := s.repository.run(ctx, strings.NewReader(questions.String()), s.workspace, "git", "check-ignore", "--no-index", "-z", "--stdin")
 	if exit := (*ExitError)(nil); errors.As(err, &exit) && exit.Code == 1 {
 		err = nil // none is ignored
 	}
@@ -234,8 +240,10 @@ func (s *Series) askGit(ctx context.Context, paths []string) error {
 	for _, relative := range paths {
 		s.ignored.verdicts[relative] = false
 	}
-	for relative := range bytes.SplitSeq(bytes.TrimSuffix(out, []byte{0}), []byte{0}) {
-		s.ignored.verdicts[string(relative)] = true
+	for question := range strings.SplitSeq(string(out), "\x00") {
+		if relative, isAnswer := asked[question]; isAnswer {
+			s.ignored.verdicts[relative] = true
+		}
 	}
 	return nil
 }
