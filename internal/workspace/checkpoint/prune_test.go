@@ -1,14 +1,12 @@
 package checkpoint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -311,20 +309,10 @@ type killing struct{ after time.Duration }
 func (k killing) Run(ctx context.Context, command Command, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, k.after)
 	defer cancel()
-	run := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
+	run := prepare(ctx, command, in, out)
 	run.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	run.Cancel = func() error { return syscall.Kill(-run.Process.Pid, syscall.SIGKILL) }
-	run.Env = append(command.Env, "PATH="+os.Getenv("PATH"), "GIT_DIR="+command.Repository, "GIT_WORK_TREE="+command.Workspace)
-	var stderr bytes.Buffer
-	run.Dir, run.Stdin, run.Stdout, run.Stderr = command.Repository, in, out, &stderr
-	if command.Workspace != "" {
-		run.Dir = command.Workspace
-	}
-	err := run.Run()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		return &ExitError{Code: exit.ExitCode(), Stderr: stderr.String()}
-	}
-	return err
+	return runBare(run)
 }
 
 // TestALockOfTheDeadIsRemoved: a git that was killed leaves the lock of its ref. The next checkpoint of the series does not wait for a pruning.

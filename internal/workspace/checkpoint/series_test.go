@@ -21,13 +21,23 @@ import (
 type plain struct{}
 
 func (plain) Run(ctx context.Context, command Command, in io.Reader, out io.Writer) error {
-	var stderr bytes.Buffer
+	return runBare(prepare(ctx, command, in, out))
+}
+
+// prepare makes the process of a command, without isolation.
+func prepare(ctx context.Context, command Command, in io.Reader, out io.Writer) *exec.Cmd {
 	run := exec.CommandContext(ctx, command.Argv[0], command.Argv[1:]...)
 	run.Env = append(command.Env, "PATH="+os.Getenv("PATH"), "HOME=/nowhere", "GIT_DIR="+command.Repository)
-	run.Dir, run.Stdin, run.Stdout, run.Stderr = command.Repository, in, out, &stderr
+	run.Dir, run.Stdin, run.Stdout = command.Repository, in, out
 	if command.Workspace != "" {
 		run.Dir, run.Env = command.Workspace, append(run.Env, "GIT_WORK_TREE="+command.Workspace)
 	}
+	return run
+}
+
+func runBare(run *exec.Cmd) error {
+	var stderr bytes.Buffer
+	run.Stderr = &stderr
 	err := run.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		return &ExitError{Code: exit.ExitCode(), Stderr: stderr.String()}
