@@ -53,13 +53,10 @@ func (s *Store) Allot(ctx context.Context, r AllotmentRequest) (given Allotted, 
 		if err != nil {
 			return err
 		}
-		known, err := affected(tx.ExecContext(ctx, `
-			update budget_ledger set until_us = $3 where account = $1 and replica = $2 and execution_id = '' and epoch = 0`,
-			r.account(), r.replica(), r.Account.Until.UnixMicro()))
-		if err != nil {
+		if given.New, err = s.lockAllotment(ctx, tx, r); err != nil {
 			return err
 		}
-		if given.New = known == 0; given.New {
+		if given.New {
 			r.Owed = domain.Spending{}
 		}
 		taken, err := s.chargeAccount(ctx, tx, r.Account, r.Owed.Minus(reclaimed))
@@ -79,6 +76,26 @@ func (s *Store) Allot(ctx context.Context, r AllotmentRequest) (given Allotted, 
 		return s.chargeAllotment(ctx, tx, r.Account, r.Replica, given.Given)
 	})
 	return given, err
+}
+
+// lockAllotment locks the allotment, and makes an empty one where there is none. It comes before the account also where the allotment is new: two first requests of
+// one replica would otherwise take the two rows in different orders.
+func (s *Store) lockAllotment(ctx context.Context, tx *sql.Tx, r AllotmentRequest) (isNew bool, err error) {
+	for {
+		locked, err := affected(tx.ExecContext(ctx, `
+			update budget_ledger set until_us = $3 where account = $1 and replica = $2 and execution_id = '' and epoch = 0`,
+			r.account(), r.replica(), r.Account.Until.UnixMicro()))
+		if err != nil || locked > 0 {
+			return false, err
+		}
+		made, err := affected(tx.ExecContext(ctx, `
+			insert into budget_ledger (account, replica, execution_id, epoch, tokens, nanos, reserved_tokens, reserved_nanos, until_us)
+			values ($1, $2, '', 0, 0, 0, 0, 0, $3) on conflict (account, replica, execution_id, epoch) do nothing`,
+			r.account(), r.replica(), r.Account.Until.UnixMicro()))
+		if err != nil || made > 0 {
+			return true, err
+		}
+	}
 }
 
 func (r AllotmentRequest) account() string { return text(r.Account.Name) }

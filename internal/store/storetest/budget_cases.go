@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"signoff/internal/domain"
@@ -148,27 +149,33 @@ func budgetsAreForgotten(w *world) {
 	w.taken(5)
 }
 
-// allottedAtOnce: replicas that ask at once are never given more than there is.
+// allottedAtOnce: replicas that ask at once are never given more than there is, and each has one allotment.
 func allottedAtOnce(w *world) {
-	for _, replica := range []store.ReplicaID{"one", "two"} {
+	replicas := []store.ReplicaID{"one", "two"}
+	for _, replica := range replicas {
 		w.must(w.s.Heartbeat(w.ctx, replica, time.Hour))
 	}
-	given := make([]int64, 40)
-	for _, err := range atOnce(len(given), func(i int) error {
-		got, err := w.replicas[i%2].Allot(w.ctx, store.AllotmentRequest{
-			Account: account(1000), Replica: []store.ReplicaID{"one", "two"}[i%2], Wanted: domain.Spending{Tokens: 30},
+	type answer struct {
+		store.Allotted
+		err error
+	}
+	for n := range 10 { // the first requests of a replica are those that could meet
+		of := account(1000)
+		of.Name = fmt.Sprint("account ", n)
+		answers := atOnce(20, func(i int) (got answer) {
+			got.Allotted, got.err = w.replicas[i%2].Allot(w.ctx, store.AllotmentRequest{Account: of, Replica: replicas[i%2], Wanted: domain.Spending{Tokens: 60}})
+			return got
 		})
-		given[i] = got.Given.Tokens
-		return err
-	}) {
-		w.must(err)
+		sum := int64(0)
+		for _, one := range answers {
+			w.must(one.err)
+			sum += one.Given.Tokens
+		}
+		if sum != 1000 || ok(w.s.BudgetLeft(w.ctx, of))(w) {
+			w.Errorf("%d tokens of 1000 were given", sum)
+		}
+		if made := count(answers, func(one answer) bool { return one.New }); made != len(replicas) {
+			w.Errorf("%d allotments were made", made)
+		}
 	}
-	sum := int64(0)
-	for _, tokens := range given {
-		sum += tokens
-	}
-	if sum != 1000 {
-		w.Errorf("%d tokens of 1000 were given", sum)
-	}
-	w.taken(1000)
 }
