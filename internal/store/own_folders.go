@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"fmt"
+	"path"
 	"strings"
 
 	"signoff/internal/domain"
@@ -36,30 +38,57 @@ func (s *Store) OwnFolders(ctx context.Context, ids []domain.ExecutionID) (map[d
 	return states, err
 }
 
-// inFolder is true for an execution e that works in the folder $1 or below; $2 is the [below] of $1. aroundFolder is true for one that works in a folder around
-// $1.
-const (
-	inFolder     = `(e.working_directory = $1 or substr(e.working_directory, 1, length($2)) = $2)`
-	aroundFolder = `substr(cast($1 as text), 1, length(e.working_directory) + 1) = e.working_directory || '/'`
-)
+// within returns the condition, on an execution e, that it works below a folder. The paths below begin with the folder and a slash; '0' is the character behind the
+// slash. from is the number of the first of its two parameters.
+func within(folder string, from int) (condition string, args []any) {
+	stem := strings.TrimSuffix(folder, "/")
+	return fmt.Sprintf(`e.working_directory > $%d and e.working_directory < $%d`, from, from+1), []any{text(stem + "/"), text(stem + "0")}
+}
 
 // WorksIn reports whether a live execution of any tenant works in a folder or below.
 func (s *Store) WorksIn(ctx context.Context, folder string) (bool, error) {
+	below, paths := within(folder, 2)
 	found, err := selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID], `
-		select e.id from executions e where e.ended_us is null and `+inFolder+` limit 1`, text(folder), text(below(folder)))
+		select e.id from executions e where e.ended_us is null and e.working_directory = $1
+		union all select e.id from executions e where e.ended_us is null and `+below+` limit 1`, append([]any{text(folder)}, paths...)...)
 	return len(found) > 0, err
 }
 
-// below returns the prefix of all paths in a folder.
-func below(folder string) string { return strings.TrimSuffix(folder, "/") + "/" }
+// around returns a folder and the folders around it.
+func around(folder string) []string {
+	all := []string{folder}
+	for above := path.Dir(folder); above != folder && above != "."; above = path.Dir(folder) {
+		all = append(all, above)
+		folder = above
+	}
+	return all
+}
+
+// mostNeighbours bounds how many executions in one folder a look at the neighbours reads. Ten thousand may wait there for their approvals.
+const mostNeighbours = 200
 
 // Neighbours returns up to limit live executions of the tenant that work in the folder of an execution, in a folder in it, or in a folder around it; the newest
-// first. It leaves out the executions of the same tree.
+// first, or the newest of some where there are hundreds. It leaves out the executions of the same tree.
+//
+// Each start of an execution asks for them. So there is one bounded reading of an index of the live executions for each folder: a single condition for all folders
+// read every execution of the tenant, and an index in the order of time kept the entries of the ended executions of Postgres until the next vacuum.
 func (s *Store) Neighbours(ctx context.Context, of domain.Execution, limit int) ([]domain.ExecutionID, error) {
-	folder := of.Request.WorkingDirectory
-	return selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID], `
-		select e.id`+executionTables+`where e.tenant_id = $3 and e.ended_us is null and `+kept+` and coalesce(e.root_id, e.id) <> $4
-			and (`+inFolder+` or `+aroundFolder+`)
-		order by e.created_us desc, e.id desc limit $5`,
-		text(folder), text(below(folder)), text(string(of.Tenant)), text(string(of.Root())), limit)
+	if of.Request.WorkingDirectory == "" {
+		return nil, nil
+	}
+	args := []any{text(string(of.Tenant)), text(string(of.Root())), limit, mostNeighbours}
+	below, paths := within(of.Request.WorkingDirectory, len(args)+1)
+	args = append(args, paths...)
+	places := []string{below}
+	for _, folder := range around(of.Request.WorkingDirectory) {
+		args = append(args, text(folder))
+		places = append(places, fmt.Sprintf(`e.working_directory = $%d`, len(args)))
+	}
+	var readings []string
+	for _, place := range places {
+		readings = append(readings, `select * from (select e.id, e.created_us`+executionTables+`
+			where e.ended_us is null and e.tenant_id = $1 and `+kept+` and coalesce(e.root_id, e.id) <> $2 and `+place+` limit $4) r`)
+	}
+	return selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID],
+		`select id from (`+strings.Join(readings, ` union all `)+`) found order by created_us desc, id desc limit $3`, args...)
 }

@@ -3,4 +3,4 @@
 alter table executions add column working_directory text collate "C"; -- null: an older version has created it
 alter table executions add column own_folder text check (own_folder in ('kept', 'removed')); -- at its end; null: it has none
 
-create index executions_live on executions (tenant_id) where ended_us is null;
+create index executions_live_in_folder on executions (tenant_id, working_directory) where ended_us is null;

@@ -23,6 +23,7 @@ func neighbours(w *world) {
 	same, inside, around := w.createIn("/w/app", tenant, nil), w.createIn("/w/app/sub", tenant, nil), w.createIn("/w", tenant, nil)
 	w.createIn("/w/app2", tenant, nil)
 	w.createIn("/w/ap", tenant, nil)
+	top := w.createIn("/", tenant, nil)
 	w.createIn("/w/app", "another", nil)
 	w.createIn("", tenant, nil)
 	ended := w.createIn("/w/app", tenant, nil)
@@ -40,9 +41,12 @@ func neighbours(w *world) {
 			w.Errorf("beside %s: %s", of.Request.WorkingDirectory, diff)
 		}
 	}
-	found(plain, 20, same, inside, around)
-	found(plain, 1, around) // the newest
-	found(inside, 20, plain, same, around)
+	found(plain, 20, same, inside, around, top)
+	found(plain, 1, top) // the newest
+	found(plain, 2, around, top)
+	found(inside, 20, plain, same, around, top)
+	found(top, 2, w.createIn("/x", tenant, nil), w.createIn("/x/y", tenant, nil))
+	found(domain.Execution{Tenant: tenant}, 20)
 	if !ok(w.s.WorksIn(w.ctx, "/w/app"))(w) || !ok(w.s.WorksIn(w.ctx, "/w/app/sub"))(w) || ok(w.s.WorksIn(w.ctx, "/w/app/sub/deeper"))(w) || ok(w.s.WorksIn(w.ctx, "/w/a"))(w) {
 		w.Error("who works in a folder is not who works there")
 	}

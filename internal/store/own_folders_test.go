@@ -1,0 +1,36 @@
+package store_test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"signoff/internal/domain"
+	"signoff/internal/store"
+	"signoff/internal/store/storetest"
+)
+
+// Each start of an execution looks for the others in its folder, so however many executions have ended, it reads none of them.
+func TestNeighboursAreFoundInAnIndexOfLiveExecutions(t *testing.T) {
+	config := store.Config{Path: filepath.Join(t.TempDir(), "signoff.db")}
+	s := storetest.Open(t, config)
+	of := domain.Execution{ID: "x", Tenant: domain.DefaultTenant}
+	of.Request.WorkingDirectory = "/w/app"
+	for name, look := range map[string]func() error{
+		"neighbours":            func() error { _, err := s.Neighbours(t.Context(), of, 20); return err },
+		"who works in a folder": func() error { _, err := s.WorksIn(t.Context(), "/w/app"); return err },
+	} {
+		log := recorded(t, s, config)
+		if err := look(); err != nil || len(log.all()) == 0 {
+			t.Fatalf("%s: %d statements, %v", name, len(log.all()), err)
+		}
+		for _, statement := range log.all() {
+			plan := explained(t, s, "explain query plan ", statement)
+			for line := range strings.Lines(plan) {
+				if strings.Contains(line, " e ") && !strings.Contains(line, "INDEX executions_live_in_folder") {
+					t.Errorf("%s: %s\nis planned as\n%s", name, statement.query, plan)
+				}
+			}
+		}
+	}
+}
