@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -173,7 +174,7 @@ func (s *Series) record(ctx context.Context, found *walk, by Attribute) (Checkpo
 	}
 	point := Checkpoint{ID: cmp.Or(written.id, s.last), First: s.last == "", Read: t.bytes}
 	if !point.First && written.id != "" {
-		point.Changes = complete(written.changes, s.listed, t.next, t.differ, t.next.by)
+		point.Changes = complete(written.changes, s.listed, t.next, slices.Collect(maps.Keys(t.next.by)), t.next.by)
 	}
 	s.keep(t, point.ID)
 	s.repository.mergePacks(ctx)
@@ -190,9 +191,9 @@ func (s *Series) record(ctx context.Context, found *walk, by Attribute) (Checkpo
 	}
 	s.user, s.walked = &user, true
 	s.unsaved.files, s.unsaved.bytes = s.unsaved.files+t.reads, s.unsaved.bytes+t.bytes
-	switch {
-	case written.id == "", written.reused && t.reads == 0:
-	case point.First, s.unsaved.files >= mostUnsavedFiles, s.unsaved.bytes >= mostUnsavedBytes:
+	isNew := written.id != "" && (!written.reused || t.reads > 0)
+	hasReadMuch := s.unsaved.files >= mostUnsavedFiles || s.unsaved.bytes >= mostUnsavedBytes
+	if isNew && (point.First || hasReadMuch) {
 		s.remember(written, point.First)
 	}
 	return point, nil

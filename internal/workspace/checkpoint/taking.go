@@ -25,10 +25,9 @@ type taking struct {
 	before *listing // the part of the last checkpoint that the walk covers
 	next   *listing // the entries that the walk found, and in the end all entries of the checkpoint
 	read   map[string]reading
-	reads  int      // files and links that were not as the index has them, so far
-	bytes  int64    // in them
-	differ []string // the paths at which next differs from before, in the end
-	held   []byte   // the buffer for the content of one file after the other
+	reads  int    // files and links that were not as the index has them, so far
+	bytes  int64  // in them
+	held   []byte // the buffer for the content of one file after the other
 	out    *importer
 }
 
@@ -282,20 +281,20 @@ func (t *taking) complete() {
 // attribute asks who has changed each path since the last checkpoint.
 func (t *taking) attribute() {
 	t.next.by = map[string]By{}
-	t.differ = t.next.differing(t.before)
+	differing := t.next.differing(t.before)
 	left := map[string]bool{} // contents
-	for _, path := range t.differ {
+	for _, path := range differing {
 		if _, stays := t.next.entries[path]; !stays {
 			left[t.before.entries[path].Object] = true
 		}
 	}
 	inUse := map[string]bool{} // asked before the first question who wrote: from then on, whoever closes such a file is seen
-	for _, path := range t.differ {
+	for _, path := range differing {
 		if after := t.next.entries[path]; after.Mode.IsRegular() && after.Object != t.before.entries[path].Object && t.files.inUse(path) {
 			inUse[path] = true
 		}
 	}
-	for _, path := range t.differ {
+	for _, path := range differing {
 		how := Difference{Before: t.before.entries[path], After: t.next.entries[path], Changed: t.changed(path), InUse: inUse[path]}
 		if how.After.Object != "" && how.After.Object != how.Before.Object {
 			how.Created = createdAt(filepath.Join(t.series.workspace, path))
