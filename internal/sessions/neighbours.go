@@ -13,7 +13,7 @@ const lookAround = 300 * time.Millisecond
 
 // neighbours returns the other executions in the folder. In an own folder it does not look: only an execution that continues the work can be there.
 func (c core) neighbours() []domain.ExecutionID {
-	if c.execution.Request.OwnFolder != nil || c.execution.Request.WorkingDirectory == "" {
+	if c.execution.Request.OwnFolder != nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(c.claim.lease, lookAround)

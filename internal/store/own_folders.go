@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"strings"
 
@@ -38,19 +37,20 @@ func (s *Store) OwnFolders(ctx context.Context, ids []domain.ExecutionID) (map[d
 	return states, err
 }
 
-// within returns the condition, on an execution e, that it works below a folder. The paths below begin with the folder and a slash; '0' is the character behind the
-// slash. from is the number of the first of its two parameters.
-func within(folder string, from int) (condition string, args []any) {
+// addBelow adds the condition that an execution e works below a folder. The paths below begin with the folder and a slash; '0' is the character behind the slash.
+func addBelow(places *conditions, folder string) {
 	stem := strings.TrimSuffix(folder, "/")
-	return fmt.Sprintf(`e.working_directory > $%d and e.working_directory < $%d`, from, from+1), []any{text(stem + "/"), text(stem + "0")}
+	places.add(`e.working_directory > $%d and e.working_directory < $%d`, text(stem+"/"), text(stem+"0"))
 }
 
 // WorksIn reports whether a live execution of any tenant works in a folder or below.
 func (s *Store) WorksIn(ctx context.Context, folder string) (bool, error) {
-	below, paths := within(folder, 2)
-	found, err := selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID], `
-		select e.id from executions e where e.ended_us is null and e.working_directory = $1
-		union all select e.id from executions e where e.ended_us is null and `+below+` limit 1`, append([]any{text(folder)}, paths...)...)
+	var places conditions
+	places.add(`e.working_directory = $%d`, text(folder))
+	addBelow(&places, folder)
+	const live = `select e.id from executions e where e.ended_us is null and `
+	found, err := selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID],
+		live+strings.Join(places.parts, ` union all `+live)+` limit 1`, places.args...)
 	return len(found) > 0, err
 }
 
@@ -64,8 +64,8 @@ func around(folder string) []string {
 	return all
 }
 
-// mostNeighbours bounds how many executions in one folder a look at the neighbours reads. Ten thousand may wait there for their approvals.
-const mostNeighbours = 200
+// readPerFolder bounds how many executions in one folder a look at the neighbours reads. Ten thousand may wait there for their approvals.
+const readPerFolder = 200
 
 // Neighbours returns up to limit live executions of the tenant that work in the folder of an execution, in a folder in it, or in a folder around it; the newest
 // first, or the newest of some where there are hundreds. It leaves out the executions of the same tree.
@@ -76,19 +76,16 @@ func (s *Store) Neighbours(ctx context.Context, of domain.Execution, limit int) 
 	if of.Request.WorkingDirectory == "" {
 		return nil, nil
 	}
-	args := []any{text(string(of.Tenant)), text(string(of.Root())), limit, mostNeighbours}
-	below, paths := within(of.Request.WorkingDirectory, len(args)+1)
-	args = append(args, paths...)
-	places := []string{below}
+	places := conditions{args: []any{text(string(of.Tenant)), text(string(of.Root())), limit, readPerFolder}}
+	addBelow(&places, of.Request.WorkingDirectory)
 	for _, folder := range around(of.Request.WorkingDirectory) {
-		args = append(args, text(folder))
-		places = append(places, fmt.Sprintf(`e.working_directory = $%d`, len(args)))
+		places.add(`e.working_directory = $%d`, text(folder))
 	}
-	var readings []string
-	for _, place := range places {
-		readings = append(readings, `select * from (select e.id, e.created_us`+executionTables+`
-			where e.ended_us is null and e.tenant_id = $1 and `+kept+` and coalesce(e.root_id, e.id) <> $2 and `+place+` limit $4) r`)
+	readings := make([]string, len(places.parts))
+	for i, place := range places.parts {
+		readings[i] = `select * from (select e.id, e.created_us` + executionTables + `
+			where e.ended_us is null and e.tenant_id = $1 and ` + kept + ` and coalesce(e.root_id, e.id) <> $2 and ` + place + ` limit $4) r`
 	}
 	return selectAll(ctx, s, "read who works in a folder", scanValue[domain.ExecutionID],
-		`select id from (`+strings.Join(readings, ` union all `)+`) found order by created_us desc, id desc limit $3`, args...)
+		`select id from (`+strings.Join(readings, ` union all `)+`) found order by created_us desc, id desc limit $3`, places.args...)
 }

@@ -20,15 +20,10 @@ func TestNeighboursAreFoundInAnIndexOfLiveExecutions(t *testing.T) {
 		"neighbours":            func() error { _, err := s.Neighbours(t.Context(), of, 20); return err },
 		"who works in a folder": func() error { _, err := s.WorksIn(t.Context(), "/w/app"); return err },
 	} {
-		log := recorded(t, s, config)
-		if err := look(); err != nil || len(log.all()) == 0 {
-			t.Fatalf("%s: %d statements, %v", name, len(log.all()), err)
-		}
-		for _, statement := range log.all() {
-			plan := explained(t, s, "explain query plan ", statement)
+		for query, plan := range plans(t, s, config, look) {
 			for line := range strings.Lines(plan) {
 				if strings.Contains(line, " e ") && !strings.Contains(line, "INDEX executions_live_in_folder") {
-					t.Errorf("%s: %s\nis planned as\n%s", name, statement.query, plan)
+					t.Errorf("%s: %s\nis planned as\n%s", name, query, plan)
 				}
 			}
 		}

@@ -182,6 +182,20 @@ func (c recordingConn) QueryContext(ctx context.Context, query string, args []dr
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
+// plans are those of SQLite for the statements that look sends, by statement.
+func plans(t *testing.T, s *store.Store, config store.Config, look func() error) map[string]string {
+	t.Helper()
+	log := recorded(t, s, config)
+	if err := look(); err != nil || len(log.all()) == 0 {
+		t.Fatalf("%d statements, %v", len(log.all()), err)
+	}
+	all := map[string]string{}
+	for _, statement := range log.all() {
+		all[statement.query] = explained(t, s, "explain query plan ", statement)
+	}
+	return all
+}
+
 // explained is the plan of a statement, a line for each of its steps.
 func explained(t *testing.T, s *store.Store, explain string, of statement) string {
 	t.Helper()
