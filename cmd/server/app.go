@@ -196,7 +196,7 @@ func Open(ctx context.Context, config Config, file configFile) (app *App, err er
 		return nil, err
 	}
 	if a.listener, err = http.Listen(ctx, config.Addr); err != nil {
-		return nil, fmt.Errorf("cannot listen on %s (SIGNOFF_ADDR names another address): %w", config.Addr, err)
+		return nil, fmt.Errorf("cannot listen on %s: %w; set SIGNOFF_ADDR to listen elsewhere", config.Addr, err)
 	}
 	return a, nil
 }
