@@ -130,6 +130,11 @@ func (p *pruning) removeSeries(ctx context.Context, drop []string) (gone bool, e
 		}
 	}
 	var commands strings.Builder
+	for _, ref := range append([]string{"packed-refs"}, drop...) { // a pruning that was killed here has left them
+		if err := r.unlockRef(ref); err != nil {
+			return false, err
+		}
+	}
 	for _, ref := range drop {
 		fmt.Fprintf(&commands, "delete %s\n", ref)
 	}
