@@ -61,8 +61,10 @@ func (i *importer) begin() error {
 		i.out, i.err = i.series.repository.run(i.ctx, reading, "", "sh", "-c", importScript, "sh", i.series.last, i.series.ref)
 		reading.CloseWithError(errors.Join(i.err, io.ErrClosedPipe)) // who still writes need not wait for a reader
 	}()
-	if _, err := fmt.Fprintf(i.text, "feature done\ncommit %s\nmark :1\ncommitter Signoff <signoff@localhost> %d +0000\ndata 0\n",
-		i.series.ref, time.Now().Unix()); err != nil {
+	// The nanoseconds make each commit another one. Two imports of the same objects in one second would make packs of one name, and git refuses the second.
+	now := time.Now()
+	if _, err := fmt.Fprintf(i.text, "feature done\ncommit %s\nmark :1\ncommitter Signoff <%d@localhost> %d +0000\ndata 0\n",
+		i.series.ref, now.UnixNano(), now.Unix()); err != nil {
 		return err
 	}
 	switch {
